@@ -1,0 +1,98 @@
+"""Reading and writing of our own files: UTF-8, `\\n`, atomic replace; JSON and JSON lines with clear errors."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dr.errors import FatalError, FormatError
+
+_DISK_FULL = {errno.ENOSPC, errno.EDQUOT if hasattr(errno, "EDQUOT") else errno.ENOSPC}
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace `path` by `text` in one step: a reader, or a kill, sees the old or the new file, never a part.
+
+    FatalError when the disk is full; OSError otherwise.
+    """
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+                stream.write(text)
+            if sys.platform != "win32":
+                os.chmod(temporary, 0o644)  # mkstemp's 0600 would hide a run from other users who may see the folder
+            replace(Path(temporary), path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        if error.errno in _DISK_FULL:
+            raise FatalError(f"write {path}", "the disk is full", "free some space, then resume the task") from error
+        raise
+
+
+def replace(source: Path, target: Path) -> None:
+    """os.replace, patient on Windows, where a reader holding the target open refuses it for a moment."""
+    for pause in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, None):
+        try:
+            os.replace(source, target)
+            return
+        except PermissionError:
+            if sys.platform != "win32" or pause is None:
+                raise
+            time.sleep(pause)
+
+
+def write_json(path: Path, data: Any) -> None:
+    write_text(path, json.dumps(data, ensure_ascii=False, indent=1) + "\n")
+
+
+def read_text(path: Path) -> str:
+    """Text of a file that others may have written: BOM dropped, undecodable bytes replaced, newlines as `\\n`."""
+    text = path.read_bytes().decode("utf-8-sig", errors="replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_json(path: Path) -> Any:
+    """FormatError when it is no JSON; OSError when it cannot be read."""
+    try:
+        return json.loads(read_text(path))
+    except ValueError as error:
+        raise FormatError(f"read {path}", f"not valid JSON ({error})", "restore the file or remove it") from error
+
+
+def append_line(path: Path, record: dict[str, Any]) -> None:
+    """One JSON line at the end of `path`, in one write, so that a kill leaves at most one cut line."""
+    data = (json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8")
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
+    try:
+        os.write(handle, data)
+    except OSError as error:
+        if error.errno in _DISK_FULL:
+            raise FatalError(f"write {path}", "the disk is full", "free some space, then resume the task") from error
+        raise
+    finally:
+        os.close(handle)
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a JSON-lines file; a missing file has none, a line cut by a kill is passed over."""
+    if not path.exists():
+        return
+    for line in read_text(path).split("\n"):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict):
+            yield record

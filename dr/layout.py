@@ -1,0 +1,191 @@
+"""Every path and file name of a run, each written once. Pure: touches no disk."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent
+HOME = PACKAGE.parent  # where dr_runner.py, dr/ and sop/ lie
+TASK_PREFIX = "dr_"
+OUTPUT = re.compile(r"output(\d*)\.txt\Z")
+
+
+@dataclass(frozen=True)
+class Root:
+    """The folder that holds agentmain.py and temp/."""
+
+    path: Path
+
+    @property
+    def temp(self) -> Path:
+        return self.path / "temp"
+
+    @property
+    def agentmain(self) -> Path:
+        return self.path / "agentmain.py"
+
+    @property
+    def memory(self) -> Path:
+        return self.path / "memory"
+
+    @property
+    def config(self) -> Path:
+        return self.path / "config.yaml"
+
+    @property
+    def is_genericagent(self) -> bool:
+        return self.agentmain.is_file() and (self.path / "ga.py").is_file() and self.memory.is_dir()
+
+    def run(self, task: str) -> RunFolder:
+        """The run folder of TASK, given with or without `dr_`."""
+        return RunFolder(self.temp / (TASK_PREFIX + task.removeprefix(TASK_PREFIX)))
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """temp/dr_<task>/"""
+
+    path: Path
+
+    @property
+    def task(self) -> str:
+        return self.path.name.removeprefix(TASK_PREFIX)
+
+    @property
+    def dag(self) -> Path:
+        return self.path / "dag.md"
+
+    @property
+    def seen(self) -> Path:
+        """dag.md as the runner last wrote or accepted it; a hand edit is the difference."""
+        return self.path / "dag.seen.md"
+
+    @property
+    def run(self) -> Path:
+        return self.path / "run.json"
+
+    @property
+    def lock(self) -> Path:
+        return self.path / "run.lock"
+
+    @property
+    def events(self) -> Path:
+        return self.path / "events.jsonl"
+
+    @property
+    def report(self) -> Path:
+        return self.path / "report.md"
+
+    @property
+    def report_html(self) -> Path:
+        return self.path / "report.html"
+
+    @property
+    def result(self) -> Path:
+        return self.path / "result.json"
+
+    @property
+    def conflicts(self) -> Path:
+        return self.path / "conflicts.json"
+
+    @property
+    def index_html(self) -> Path:
+        return self.path / "index.html"
+
+    @property
+    def readme(self) -> Path:
+        return self.path / "README.md"
+
+    @property
+    def sources(self) -> Path:
+        return self.path / "sources"
+
+    @property
+    def log(self) -> Path:
+        """stdout and stderr of a detached runner."""
+        return self.path / "runner.log"
+
+    def node(self, node_id: str) -> NodeFolder:
+        return NodeFolder(self.path / node_id)
+
+
+@dataclass(frozen=True)
+class NodeFolder:
+    """temp/dr_<task>/<node>/"""
+
+    path: Path
+
+    @property
+    def node_id(self) -> str:
+        return self.path.name
+
+    @property
+    def task_argument(self) -> str:
+        """What `agentmain.py --task` is given."""
+        return f"{self.path.parent.name}/{self.path.name}"
+
+    @property
+    def context(self) -> Path:
+        return self.path / "context.json"
+
+    @property
+    def input(self) -> Path:
+        return self.path / "input.txt"
+
+    @property
+    def output(self) -> Path:
+        return self.path / "output.txt"
+
+    @property
+    def reply(self) -> Path:
+        return self.path / "reply.txt"
+
+    @property
+    def stdout(self) -> Path:
+        return self.path / "stdout.log"
+
+    @property
+    def stderr(self) -> Path:
+        return self.path / "stderr.log"
+
+    @property
+    def process(self) -> Path:
+        return self.path / "process.json"
+
+    @property
+    def conclusion(self) -> Path:
+        return self.path / "conclusion.md"
+
+    @property
+    def answer(self) -> Path:
+        return self.path / "answer.md"
+
+    @property
+    def evidence(self) -> Path:
+        return self.path / "evidence.jsonl"
+
+    @property
+    def solve_memory(self) -> Path:
+        return self.path / "solve_memory.json"
+
+    @property
+    def final_answer(self) -> Path:
+        return self.path / "final_answer.md"
+
+    @property
+    def usage(self) -> Path:
+        return self.path / "usage.json"
+
+    @property
+    def artifacts(self) -> Path:
+        return self.path / "artifacts"
+
+    def attempt(self, number: int) -> Path:
+        return self.path / f"attempt{number}"
+
+    def outputs(self) -> list[Path]:
+        """output.txt, output1.txt, … that exist, oldest round first."""
+        found = [(int(m[1] or 0), p) for p in self.path.glob("output*.txt") if (m := OUTPUT.match(p.name))]
+        return [p for _, p in sorted(found)]

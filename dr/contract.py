@@ -1,4 +1,4 @@
-"""What runner and subagent agree on: node types, states, names, context.json, evidence records, the conclusion format."""
+"""What runner and subagent agree on: node types, states, names, context.json, evidence, the conclusion format."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def fold(name: str) -> str:
 
 
 def check_name(name: str, what: str) -> str:
-    """`name` if it is usable as a task name or node id, else UsageError. Length 1-80, Unicode word characters, `.`, `-`."""
+    """`name` if it can be a task name or node id (1-80 Unicode word characters, `.`, `-`), else UsageError."""
     folded = fold(name)
     if not _NAME.match(name) or ".." in name or name.endswith("."):
         wrong = "only letters, digits, _ . - are allowed, at most 80, starting with a letter, digit or _, without '..'"

@@ -28,7 +28,7 @@ def write_text(path: Path, text: str) -> None:
             with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
                 stream.write(text)
             if sys.platform != "win32":
-                os.chmod(temporary, 0o644)  # mkstemp's 0600 would hide a run from other users who may see the folder
+                Path(temporary).chmod(0o644)  # mkstemp's 0600 would hide a run from other users who may see the folder
             replace(Path(temporary), path)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
@@ -40,10 +40,10 @@ def write_text(path: Path, text: str) -> None:
 
 
 def replace(source: Path, target: Path) -> None:
-    """os.replace, patient on Windows, where a reader holding the target open refuses it for a moment."""
+    """Path.replace, patient on Windows, where a reader holding the target open refuses it for a moment."""
     for pause in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, None):
         try:
-            os.replace(source, target)
+            source.replace(target)
             return
         except PermissionError:
             if sys.platform != "win32" or pause is None:

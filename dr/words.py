@@ -1,0 +1,194 @@
+"""All words that reports, progress lines and node reasons use, Chinese and English side by side.
+
+say(lang, key, **facts) -> str. Pure: no file.
+"""
+
+from __future__ import annotations
+
+LANGUAGES = ("zh", "en")
+
+# key -> (Chinese, English). Both sides name the same {facts}; a test holds that.
+WORDS: dict[str, tuple[str, str]] = {
+    # the report: title and headings
+    "title_completed": ("{question}", "{question}"),
+    "title_partial": ("【部分完成】{question}", "[Partial] {question}"),
+    "title_failed": ("【失败】{question}", "[Failed] {question}"),
+    "title_unfinished": ("【未完成】{question}", "[Unfinished] {question}"),
+    "heading_answer": ("答案", "Answer"),
+    "heading_findings": ("各节点的发现", "Findings"),
+    "heading_contradictions": ("矛盾之处", "Contradictions"),
+    "heading_open": ("尚未解决的问题及原因", "What is open, and why"),
+    "heading_references": ("参考来源", "References"),
+    "heading_made": ("报告的产生方式", "How this report was made"),
+    "heading_tried": ("尝试过什么", "What was tried"),
+    # the report: answer
+    "answer_extractive": (
+        "没有使用语言模型综合：以下是从各节点结论中原样摘录的、与问题最相关的句子。",
+        "No language model wrote this answer: these are the sentences of the nodes' conclusions that fit the "
+        "question best, quoted as they stand.",
+    ),
+    "answer_uncited": (
+        "答案中有 {count} 句没有引用来源。",
+        "Sentences of the answer without a citation: {count}.",
+    ),
+    "answer_none": (
+        "没有答案：{nodes} 个节点都没有得到结论。",
+        "There is no answer: none of the {nodes} nodes came to a conclusion.",
+    ),
+    "answer_no_plan": ("没有答案：没有得到可执行的计划。", "There is no answer: there was no plan to carry out."),
+    # the report: findings
+    "finding_heading": ("{node}（{type}）：{question}", "{node} ({type}): {question}"),
+    "finding_sources": ("来源：{numbers}", "Sources: {numbers}"),
+    "finding_reservation": ("保留意见：{reservations}", "Reservation: {reservations}"),
+    "finding_above": ("（上文已引：{numbers}）", "(quoted above: {numbers})"),
+    "finding_cut": (
+        "（内容已截断，完整结论见 {file}）",
+        "(cut here; the whole conclusion is in {file})",
+    ),
+    "finding_empty": ("结论中没有正文。", "The conclusion has no text."),
+    # reservations of a conclusion that is usable but weak; codes are kept in process.json
+    "reservation_one_sentence": ("结论只有一句话", "the conclusion is a single sentence"),
+    "reservation_over_long": ("结论超过规定长度", "the conclusion is longer than asked for"),
+    "reservation_no_source": ("结论没有列出来源", "the conclusion names no source"),
+    "reservation_no_marker": (
+        "结论没有标记，取自整段文字",
+        "the conclusion had no marker and was taken from the whole text",
+    ),
+    "reservation_unknown": ("{code}", "{code}"),
+    # the report: contradictions
+    "conflict_none": (
+        "在各结论中没有发现同一数量取不同数值的情况。",
+        "No quantity was found with different values in the conclusions.",
+    ),
+    "conflict_quantity": ("{quantity}：", "{quantity}:"),
+    "conflict_value": ("{value} {number}", "{value} {number}"),
+    # the report: what is open
+    "coverage": (
+        "{nodes} 个节点中 {answered} 个有结论，{failed} 个失败，{skipped} 个被跳过。",
+        "{answered} of {nodes} nodes answered, {failed} failed, {skipped} skipped.",
+    ),
+    "coverage_unfinished": ("另有 {count} 个节点没有运行完。", "Not finished: {count}."),
+    "open_node": (
+        "{node}（{state}，尝试 {attempts} 次）：{question} 原因：{reason}",
+        "{node} ({state}, attempts: {attempts}): {question} Why: {reason}",
+    ),
+    "open_terms": (
+        "问题中的这些词没有出现在任何结论里：{terms}。",
+        "Terms of the question that no conclusion mentions: {terms}.",
+    ),
+    "open_contradicted": (
+        "引用 {number} 与它自己的原文不符：{reason}",
+        "Reference {number} does not agree with its own passage: {reason}",
+    ),
+    "open_nothing": ("没有已知的缺口。", "No gap is known."),
+    "open_why_ended": ("运行结束的原因：{reason}。", "Why the run ended: {reason}."),
+    "state_pending": ("未开始", "not started"),
+    "state_running": ("运行中", "running"),
+    "state_done": ("完成", "done"),
+    "state_failed": ("失败", "failed"),
+    "state_skipped": ("跳过", "skipped"),
+    "why_unknown": ("没有记录", "not recorded"),
+    "why_parents": ("它依赖的 {nodes} 没有结论", "{nodes}, on which it depends, came to no conclusion"),
+    "why_skipped": ("被手工或计划跳过", "skipped by hand or by the plan"),
+    "why_not_reached": ("运行结束前没有轮到它", "the run ended before its turn"),
+    # reasons of a run's end (SPEC: status / reason)
+    "reason_goal_met": ("所有节点都已处理完", "every node was dealt with"),
+    "reason_step_budget": ("步数预算用完", "the budget of steps was spent"),
+    "reason_replan_budget": ("重新规划的预算用完", "the budget of replans was spent"),
+    "reason_time_budget": ("时间预算用完", "the time budget was spent"),
+    "reason_token_budget": ("令牌预算用完", "the token budget was spent"),
+    "reason_no_findings": ("没有任何节点得到结论", "no node came to a conclusion"),
+    "reason_no_plan": ("没有得到计划", "there was no plan"),
+    "reason_planner_error": ("规划器出错", "the planner failed"),
+    "reason_aborted": ("按设置在失败后中止", "it was aborted after a failure, as set"),
+    "reason_interrupted": ("被用户中断", "it was interrupted by the user"),
+    "reason_unknown": ("{reason}", "{reason}"),
+    # the report: references
+    "reference_page": ("第 {value} 页", "p. {value}"),
+    "reference_line": ("第 {value} 行", "line {value}"),
+    "reference_section": ("“{value}”一节", "section “{value}”"),
+    "reference_other": ("{name} {value}", "{name} {value}"),
+    "reference_check": ("核对：{check}", "Check: {check}"),
+    "reference_check_why": ("核对：{check}（{reason}）", "Check: {check} ({reason})"),
+    "reference_nodes": ("引用它的节点：{nodes}", "Cited by {nodes}"),
+    "reference_counts": (
+        "共 {count} 条来源：{supported} 条与原文相符，{contradicted} 条与原文不符，{unchecked} 条无法核对。",
+        "References: {count}; {supported} supported by the stored passage, {contradicted} contradicted by it, "
+        "{unchecked} not checked.",
+    ),
+    "reference_dropped": (
+        "有 {count} 处引用标记没有对应的来源，已从正文删去。",
+        "Citation marks that led to no source and were removed from the text: {count}.",
+    ),
+    "reference_none": ("没有来源。", "There are no references."),
+    "check_supported": ("相符", "supported"),
+    "check_contradicted": ("不符", "contradicted"),
+    "check_not checked": ("未核对", "not checked"),
+    # the report: how it was made
+    "made_mind": ("思考方式：{mind}", "Mind: {mind}"),
+    "made_mind_offline": ("思考方式：offline（没有使用语言模型）", "Mind: offline (no language model was used)"),
+    "made_agent": ("子代理：{agent}", "Subagent: {agent}"),
+    "made_foreign_agent": (
+        "每个子代理只能用其节点类型的工具这一限制，对这个子代理仅由提示词要求，没有由代码强制。",
+        "That a subagent uses only the tools of its node's type was asked of this one by its prompt, "
+        "not enforced by code.",
+    ),
+    "made_rounds": ("轮数：{count}", "Rounds: {count}"),
+    "made_revisions": ("计划修订：{count}", "Revisions of the plan: {count}"),
+    "made_revision": (
+        "修订 {revision}：删除 {removed}；新增 {added}；修改 {revised}",
+        "Revision {revision}: removed {removed}; added {added}; revised {revised}",
+    ),
+    "made_seconds": ("用时：{seconds} 秒", "Seconds: {seconds}"),
+    "made_tokens": ("令牌：{tokens}", "Tokens: {tokens}"),
+    "made_no_tokens": ("令牌：0（没有调用模型）", "Tokens: 0 (no model was called)"),
+    "made_unknown_tokens": ("令牌：没有记录", "Tokens: not recorded"),
+    "made_times": ("开始 {started}，结束 {ended}", "Started {started}, ended {ended}"),
+    "none": ("无", "none"),
+    # README.md of a run folder
+    "readme_title": ("本次研究的运行文件夹", "Run folder of one research task"),
+    "readme_intro": (
+        "本文件夹记录了一次研究做了什么、为什么这样做。文件如下：",
+        "What one research task did, and why. The files:",
+    ),
+    "readme_dag": (
+        "计划：节点、依赖、来源、状态；可以手工修改，运行中也可以",
+        "the plan: nodes, dependencies, sources, states; may be edited by hand, also while the run is on",
+    ),
+    "readme_run": ("运行的设置、状态、轮次、修订和用量", "settings, status, rounds, revisions and usage of the run"),
+    "readme_events": ("发生过的事，每行一件", "what happened, one event a line"),
+    "readme_report": ("报告：先看这里", "the report: start here"),
+    "readme_report_html": (
+        "同一份报告的网页，可以点开每条引用的原文",
+        "the same report as a page whose citations open their passage",
+    ),
+    "readme_result": ("同一份结果，供程序读取", "the same result for programs"),
+    "readme_conflicts": ("同一数量在不同来源中的不同数值", "quantities that sources give different values for"),
+    "readme_index": ("运行中的实时页面", "live page while the run is on"),
+    "readme_sources": (
+        "取回的网页和文件的快照，各节点共用",
+        "snapshots of fetched pages and files, shared by the nodes",
+    ),
+    "readme_context": ("子代理得到的任务（恰好五个键）", "what the subagent was given (exactly five keys)"),
+    "readme_input": ("给子代理的目标和约束", "goal and constraints for the subagent"),
+    "readme_output": ("子代理写下的原文", "what the subagent wrote, untouched"),
+    "readme_logs": ("子代理的日志", "the subagent's logs"),
+    "readme_process": ("进程：命令行、起止时间、退出码、结果", "the process: command line, times, exit code, outcome"),
+    "readme_conclusion": ("清洗后的结论，报告由它组成", "the cleaned conclusion, of which the report is made"),
+    "readme_evidence": ("节点可以引用的原文段落，每行一段", "the passages the node may cite, one a line"),
+    "readme_memory": ("我们的子代理的工作记录", "our own subagent's working record"),
+    "readme_attempts": ("以前各次尝试的文件", "files of earlier attempts"),
+}
+
+
+def has(key: str) -> bool:
+    """Whether the table knows `key`; for codes that other programs write and that may be newer than the table."""
+    return key in WORDS
+
+
+def say(lang: str, key: str, /, **facts: object) -> str:
+    """The words of `key` in `lang` ('zh' or 'en') with the facts filled in.
+
+    KeyError: the key is unknown or a fact is missing; ValueError: another language.
+    """
+    return WORDS[key][LANGUAGES.index(lang)].format(**facts)

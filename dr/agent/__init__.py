@@ -1,1 +1,1 @@
-"""One subagent: context.json in, output.txt and evidence.jsonl out. Never imports the runner."""
+"""The subagent: answers one node's sub-question from its sources and writes output.txt and evidence.jsonl."""

@@ -69,13 +69,24 @@ class PlanMachine:
             self._end("failed", "no_plan")
 
     def restore(
-        self, plan: Sequence[Step], states: dict[StepId, State], *, steps_taken: int, revisions: list[PlanDiff]
+        self,
+        plan: Sequence[Step],
+        states: dict[StepId, State],
+        *,
+        steps_taken: int,
+        replans_used: int,
+        revisions: Sequence[PlanDiff],
+        undecided: Sequence[StepId],
     ) -> None:
-        """The machine as the files of a run tell it; emits nothing. Results and errors are those of the steps given."""
+        """The machine as the files of a run tell it; emits nothing. Results and errors are those of the steps given.
+
+        undecided: failed steps for which decide() has yet to be called.
+        """
         self.steps = {s.id: s for s in plan}
         self.states = {s.id: states.get(s.id, State.PENDING) for s in plan}
         self.history = [s for s in plan if self.states[s.id] in (State.DONE, State.FAILED)]
-        self.steps_taken, self.revisions, self.replans_used = steps_taken, list(revisions), len(revisions)
+        self.steps_taken, self.revisions, self.replans_used = steps_taken, list(revisions), replans_used
+        self._awaiting_planner = set(undecided)
         self._reindex()
 
     def append(self, plan: Sequence[Step], why: str) -> None:
@@ -164,6 +175,23 @@ class PlanMachine:
     def may_try_again(self) -> bool:
         return self.steps_taken < self.max_steps
 
+    @property
+    def spent_on_starts(self) -> str | None:
+        """The budget that keeps a ready step from starting, if any."""
+        if self.may_try_again():
+            return None
+        return self.spent if self.spent in ("time_budget", "token_budget") else "step_budget"
+
+    def try_again(self, step_id: StepId) -> None:
+        """Another attempt of a running step."""
+        self.steps_taken += 1
+        self._emit("step.retry", step_id=step_id)
+
+    def put_back(self, step_id: StepId) -> None:
+        """A running step whose attempt was interrupted, through no fault of its own, is pending again."""
+        self.states[step_id] = State.PENDING
+        self._reindex()
+
     def succeed(self, step_id: StepId, result: Any) -> None:
         step = self.steps[step_id]
         step.result, step.error = result, None
@@ -173,12 +201,18 @@ class PlanMachine:
         self._settled(step_id)
 
     def fail(self, step_id: StepId, error: str, *, fatal: bool = False) -> Failure:
-        """A step failed for good, its attempts used up. Order on a failure: replan budget, step budget, planner."""
+        """A step failed for good, its attempts used up."""
         step = self.steps[step_id]
         step.error = error
         self.states[step_id] = State.FAILED
         self._emit("step.end", step_id=step_id, outcome="error", error=error)
         self.history.append(step)
+        self._awaiting_planner.add(step_id)
+        return self.decide(step_id, fatal=fatal)
+
+    def decide(self, step_id: StepId, *, fatal: bool = False) -> Failure:
+        """What the failure of a step leads to; the budgets are looked at in the order of SPEC 7."""
+        self._awaiting_planner.discard(step_id)
         if fatal or self.on_failure == "abort":
             self._end("failed", "aborted")
             return Failure.END
@@ -221,6 +255,19 @@ class PlanMachine:
         self._awaiting_planner -= again
         self._reindex()
         return [i for i in self.steps if i in again]
+
+    def remove(self, step_id: StepId) -> None:
+        """Take a step out of the plan, as an edit by hand asks; what depended on it must have been changed first."""
+        self.steps.pop(step_id, None)
+        self.states.pop(step_id, None)
+        self._awaiting_planner.discard(step_id)
+        self._reindex()
+
+    def change(self, step: Step) -> list[StepId]:
+        """Another question, source, type or dependency for a known step. Returns what has to run again."""
+        self.steps[step.id] = step
+        self._reindex()
+        return self.reopen(step.id)
 
     @property
     def awaits_planner(self) -> bool:
@@ -288,6 +335,15 @@ class PlanMachine:
     def finish(self, status: str, reason: str, **facts: Any) -> None:
         """The driver of a DAG says how the session ended."""
         self._end(status, reason, **facts)
+
+    def listen(self, emit: Callable[[Event], None]) -> None:
+        """From now on every event also goes to `emit`, when it happens."""
+        self._emit_to = emit
+
+    def spend(self, budget: str) -> None:
+        """A budget that the machine does not count itself (time, tokens) is used up: nothing more may start."""
+        self.spent = self.spent or budget
+        self.max_steps = self.steps_taken
 
     # -- events ---------------------------------------------------------------------------------------------------
 

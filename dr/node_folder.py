@@ -32,16 +32,21 @@ _ATTEMPT = re.compile(r"attempt(\d+)\Z")
 
 @dataclass(frozen=True)
 class ProcessRecord:
-    """process.json of the newest attempt. Times in epoch seconds, memory in bytes; pid None: not started (yet).
+    """process.json of the newest attempt. Times in epoch seconds, memory in bytes; pid None: not started (yet);
+    create_time and boot: see dr/process.py Identity.
 
-    outcome: None while it runs, else done, failed, skipped or interrupted. error: why it failed. verdict: of the output.
-    reservation: codes of what is weak about a usable conclusion.
+    attempt: how often the node was started at all; tries: how many of them count in `node_attempts`.
+    outcome: None while it runs, else done, failed, skipped or interrupted. error: why it failed.
+    verdict: of the output's form (dr/output.py). reservation: codes of what is weak about a usable conclusion.
     """
 
     argv: list[str]
     attempt: int
     pid: int | None = None
     create_time: float | None = None
+    boot: str = ""
+    group: int | None = None  # its process group: the pid of what was started first
+    tries: int = 1
     start: float | None = None
     end: float | None = None
     exit_code: int | None = None
@@ -120,6 +125,20 @@ def attempts(folder: NodeFolder) -> int:
         1 for entry in folder.path.iterdir() if _ATTEMPT.match(entry.name) and (entry / "process.json").exists()
     )
     return earlier + folder.process.exists()
+
+
+def usage(path: Path) -> dict[str, int]:
+    """The counts of a usage.json; {} when there is none or it is damaged: tokens are for information, not for control."""
+    try:
+        data = files.read_json(path)
+    except (OSError, FormatError):
+        return {}
+    return {k: int(v) for k, v in data.items() if isinstance(v, (int, float))} if isinstance(data, dict) else {}
+
+
+def usages(folder: NodeFolder) -> list[dict[str, int]]:
+    """Of every attempt of a node."""
+    return [usage(p) for p in (folder.usage, *folder.path.glob("attempt*/usage.json")) if p.exists()]
 
 
 @lru_cache(maxsize=4)

@@ -113,6 +113,11 @@ def load(root: Path, flags: Mapping[str, Any], environ: Mapping[str, str] | None
             "read the settings from the environment", f"unknown {', '.join(unknown)}", "unset it, or correct its name"
         )
     settings = _apply(settings, {by_variable[n]: v for n, v in given.items()}, "the environment (DR_*)")
+    return apply_flags(settings, flags)
+
+
+def apply_flags(settings: Settings, flags: Mapping[str, Any]) -> Settings:
+    """Flags over settings; None means not given."""
     return _apply(settings, {k: v for k, v in flags.items() if v is not None}, "the command line")
 
 

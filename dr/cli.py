@@ -1,0 +1,154 @@
+"""Arguments in, exit code out: each verb is a plain function of dr/commands.py."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from dr import __version__
+from dr.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_USAGE, DrError
+from dr.layout import HOME, Root
+from dr.terminal import Terminal
+
+# flag -> (settings key, type, help); each overrides the setting of the same meaning.
+_SETTINGS: dict[str, tuple[str, Callable[[str], Any], str]] = {
+    "--agent": ("agent", str, "who runs a node: auto (the root's agentmain.py), own, or a file"),
+    "--mind": ("mind", str, "who thinks: auto, model, agent, offline"),
+    "--max-parallel": ("max_parallel", int, "subagents at a time (8)"),
+    "--min-rounds": ("min_rounds", int, "rounds before the report (2)"),
+    "--max-rounds": ("max_rounds", int, "rounds at most; 1 = no deepening (4)"),
+    "--max-steps": ("max_steps", int, "attempts at most (3 x first plan + 6, at least 12)"),
+    "--max-replans": ("max_replans", int, "plans after failures at most (5)"),
+    "--max-seconds": ("max_seconds", float, "seconds for the run"),
+    "--max-tokens": ("max_tokens", int, "tokens for the run"),
+    "--on-failure": ("on_failure", str, "replan, skip or abort"),
+    "--node-timeout": ("node_timeout_s", float, "seconds for one attempt (1800)"),
+    "--memory": ("memory", str, "folder that MEMORY nodes read"),
+    "--launch": ("launch", str, 'put in front of a subagent, e.g. "srun --ntasks=1 --job-name={job}"'),
+    "--cancel": ("cancel", str, 'run after ending one, e.g. "scancel --name={job}"'),
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> Any:
+        self.exit(EXIT_USAGE, f"{self.prog}: {message}\n  -> {self.prog} --help\n")
+
+
+def _common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--root", type=Path, default=None, help="folder that holds temp/ (default: of dr_runner.py)")
+    parser.add_argument("--json", action="store_true", help="one JSON object on stdout, nothing on stderr")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+
+
+def _settings(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("settings (also in config.yaml and as DR_* variables)")
+    for flag, (key, kind, help_) in _SETTINGS.items():
+        group.add_argument(flag, dest=f"set.{key}", type=kind, default=None, metavar="X", help=help_)
+
+
+def _planning(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("question", nargs="?", default=None)
+    parser.add_argument("--source", action="append", default=[], metavar="S", help="file, folder or URL; repeatable")
+    parser.add_argument("--task", default=None, help="name of the run (default: made from the question)")
+    parser.add_argument("--dag", type=Path, default=None, help="a dag.md to run instead of planning")
+    parser.add_argument("--replace", action="store_true", help="delete an earlier run of this name")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="dr_runner.py",
+        description="Split a question into sub-questions, answer each in a process of its own, report with citations.",
+        epilog='A first word that is no verb is the question: dr_runner.py "QUESTION" --source docs/',
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+
+    def verb(name: str, help_: str, *parts: Callable[[argparse.ArgumentParser], None]) -> argparse.ArgumentParser:
+        sub = verbs.add_parser(name, help=help_, description=help_)
+        for part in (*parts, _common):
+            part(sub)
+        return sub
+
+    verb("run", "plan, run, report; prints the answer, then the report's path", _planning, _settings)
+    verb("plan", "write dag.md and the upper bounds of nodes and calls; start nothing", _planning, _settings)
+    for name, help_ in (
+        ("resume", "go on with a run that was interrupted or killed"),
+        ("stop", "end a run's processes and leave it resumable"),
+        ("status", "what a run is doing"),
+        ("trace", "the story of a run: what happened, in order, with the plan's revisions"),
+    ):
+        sub = verb(name, help_, *((_settings,) if name == "resume" else ()))
+        sub.add_argument("task")
+    verb("list", "the runs of this root")
+    sub = verb("check", "a dag.md: its plan, or its faults by line")
+    sub.add_argument("file", type=Path)
+    sub.add_argument("--rewrite", action="store_true", help="print the canonical text")
+    sub = verb("clean", "an output.txt: its conclusion")
+    sub.add_argument("file", type=Path)
+    return parser
+
+
+def _with_verb(argv: Sequence[str], parser: argparse.ArgumentParser) -> list[str]:
+    """The first word is the verb if it is one; else everything belongs to `run`."""
+    action = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    if argv and (argv[0] in action.choices or argv[0] in ("-h", "--help", "--version")):
+        return list(argv)
+    return ["run", *argv] if argv else ["--help"]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one verb. Returns the documented exit code; prints through the terminal only."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    parser = build_parser()
+    try:
+        options = vars(parser.parse_args(_with_verb(argv, parser)))
+    except SystemExit as stop:  # argparse's way to say: usage was printed
+        return int(stop.code or 0)
+    verb = options.pop("verb")
+    root = Root(Path(options.pop("root") or os.environ.get("DR_ROOT") or HOME).resolve())
+    terminal = Terminal(as_json=options.pop("json"), quiet=options.pop("quiet"))
+    flags = {k.removeprefix("set."): options.pop(k) for k in list(options) if k.startswith("set.")}
+    from dr import commands
+
+    function = getattr(commands, verb + "_" if verb in ("list",) else verb)
+    if flags:
+        options["flags"] = flags
+    try:
+        return int(function(root, terminal, **options))
+    except DrError as error:
+        terminal.error(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()
+        return EXIT_INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the one catch-all: a bug becomes a log that is a bug report
+        terminal.bug(error, _write_bug_report(argv, root))
+        return EXIT_BUG
+
+
+def _write_bug_report(argv: Sequence[str], root: Root) -> Path | None:
+    import platform
+    import tempfile
+
+    text = (
+        f"# Bug report\n\nversion: {__version__}\npython: {sys.version}\nplatform: {platform.platform()}\n"
+        f"root: {root.path}\narguments: {list(argv)}\n\n```\n{traceback.format_exc()}```\n"
+    )
+    for folder in (root.temp, Path(tempfile.gettempdir())):
+        try:
+            handle, name = tempfile.mkstemp(prefix="dr_bug_", suffix=".md", dir=folder)
+        except OSError:
+            continue
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        return Path(name)
+    return None

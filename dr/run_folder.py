@@ -1,0 +1,170 @@
+"""A run's own record: temp/dr_<task>/ made, opened and locked; run.json read and written."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from dr import files
+from dr.contract import check_name
+from dr.errors import FormatError, LockedError, UsageError
+from dr.layout import TASK_PREFIX, Root, RunFolder
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """run.json. status: planned | running | completed | failed | interrupted; reason: see SPEC, or "".
+
+    original: how many nodes the first plan had, SYNTH not counted. rounds: [{"round", "nodes", "why"}].
+    handled: failed nodes whose failure was dealt with (skipped or replanned), so that a resumed run does not ask again.
+    runner: who drives the run, {"pid", "create_time"}, or None. Times in epoch seconds.
+    """
+
+    task: str
+    question: str
+    language: str
+    mind: str
+    agent: str
+    format: int = FORMAT
+    settings: dict[str, Any] = field(default_factory=dict)
+    runner: dict[str, Any] | None = None
+    status: str = "planned"
+    reason: str = ""
+    original: int = 0
+    rounds: list[dict[str, Any]] = field(default_factory=list)
+    revisions: list[dict[str, Any]] = field(default_factory=list)
+    replans_used: int = 0
+    handled: list[str] = field(default_factory=list)
+    usage: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    started: float | None = None
+    ended: float | None = None
+    seconds: float = 0.0
+
+
+def write_record(folder: RunFolder, record: RunRecord) -> None:
+    files.write_json(folder.run, asdict(record))
+
+
+def read_record(folder: RunFolder) -> RunRecord:
+    """UsageError when there is no such run, FormatError when its record is damaged or of another version."""
+    try:
+        data = files.read_json(folder.run)
+    except (FileNotFoundError, NotADirectoryError):
+        raise UsageError(
+            f"open task {folder.task}", f"there is no run in {folder.path}", "see: python dr_runner.py list"
+        ) from None
+    version = data.get("format") if isinstance(data, dict) else None
+    if version != FORMAT:
+        raise FormatError(
+            f"read {folder.run}",
+            f"its format is {version!r}, this version reads {FORMAT}",
+            "use the version of the runner that wrote it, or start a new task",
+        )
+    known = {f.name for f in fields(RunRecord)}
+    try:
+        return RunRecord(**{k: v for k, v in data.items() if k in known})
+    except TypeError as error:
+        raise FormatError(f"read {folder.run}", str(error), "restore the file, or start a new task") from error
+
+
+def name_from(question: str, root: Root) -> str:
+    """A task name made from the question, not yet taken."""
+    words = re.findall(r"\w+", question)
+    stem = "_".join(words)[:40].strip("_.-") or "task"
+    for number in range(1, 10_000):
+        name = stem if number == 1 else f"{stem}_{number}"
+        if not root.run(check_name(name, "task name")).path.exists():
+            return name
+    raise UsageError(f"name a task for {question!r}", "ten thousand are taken", "give one with --task NAME")
+
+
+def folder_of(root: Root, task: str) -> RunFolder:
+    """The folder of a task name, checked: it lies directly in temp/ and no symlink leads elsewhere."""
+    name = check_name(task.removeprefix(TASK_PREFIX), "task name")
+    folder = root.run(name)
+    if folder.path.is_symlink() or (folder.path.exists() and folder.path.resolve().parent != root.temp.resolve()):
+        raise UsageError(f"open task {name}", f"{folder.path} leads out of temp/", "remove the link")
+    return folder
+
+
+def create(root: Root, task: str, *, replace_old: bool) -> RunFolder:
+    """An empty run folder. UsageError when the task exists (unless `replace_old`) or temp/ cannot be written."""
+    folder = folder_of(root, task)
+    if folder.path.exists():
+        if not replace_old:
+            raise UsageError(
+                f"start task {folder.task}",
+                f"{folder.path} exists",
+                f"use another --task, --replace, or: python dr_runner.py resume {folder.task}",
+            )
+        with lock(folder):
+            pass  # refused while a runner holds it
+        shutil.rmtree(folder.path)
+    try:
+        folder.path.mkdir(parents=True)
+    except OSError as error:
+        raise UsageError(
+            f"make {folder.path}", error.strerror or str(error), "make temp/ writable, or choose another --root"
+        ) from error
+    return folder
+
+
+@contextmanager
+def lock(folder: RunFolder) -> Iterator[None]:
+    """The one right to change a run. LockedError says who has it. Freed by the system when its holder dies."""
+    from filelock import FileLock, Timeout
+
+    guard = FileLock(folder.lock, timeout=0)
+    try:
+        guard.acquire()
+    except Timeout:
+        holder = None
+        if folder.run.exists():
+            holder = (read_record(folder).runner or {}).get("pid")
+        raise LockedError(folder.task, holder) from None
+    except OSError as error:
+        raise UsageError(
+            f"lock task {folder.task}", error.strerror or str(error), "make its folder writable"
+        ) from error
+    try:
+        yield
+    finally:
+        guard.release()
+
+
+class Run:
+    """An open run: its record, saved whenever it changes."""
+
+    def __init__(self, folder: RunFolder, record: RunRecord) -> None:
+        self.folder, self.record = folder, record
+        self._opened = time.monotonic()
+        self._seconds_before = record.seconds
+
+    def change(self, **facts: Any) -> None:
+        """Replace fields of the record and save it, if anything differs."""
+        seconds = round(self._seconds_before + time.monotonic() - self._opened, 3)
+        new = replace(self.record, **facts, seconds=seconds)
+        if new != replace(self.record, seconds=seconds):
+            self.record = new
+            write_record(self.folder, new)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds the run has been driven, over all its runners."""
+        return self._seconds_before + time.monotonic() - self._opened
+
+
+def tasks(root: Root) -> list[RunFolder]:
+    """Every run folder of a root, by name."""
+    if not root.temp.is_dir():
+        return []
+    found = [RunFolder(p) for p in root.temp.iterdir() if p.name.startswith(TASK_PREFIX) and (p / "run.json").exists()]
+    return sorted(found, key=lambda f: f.path.name)

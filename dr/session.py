@@ -1,0 +1,236 @@
+"""A run made or opened, driven, and brought to its end: who thinks, which agent, the runner's parts put together."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from dr import files, process, run_folder
+from dr import report as reports
+from dr.attempts import Attempts
+from dr.contract import NodeType, State, join_sources, split_sources
+from dr.dag import Dag
+from dr.dag_file import DagFile
+from dr.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_PARTIAL, UsageError
+from dr.events import EventLog, Listener
+from dr.findings import collect as collect_findings
+from dr.launch import Launcher
+from dr.layout import Root, RunFolder
+from dr.machine import PlanMachine
+from dr.planner import OfflinePlanner
+from dr.planning import step_of
+from dr.report_parts import readme
+from dr.restore import restore
+from dr.run_folder import Run, RunRecord
+from dr.runner import Runner
+from dr.settings import Settings, to_record
+from dr.subagent import Agent, choose_agent
+
+
+def choose_mind(root: Root, settings: Settings) -> str:
+    """auto: the model when one is configured, else GA's in a GA root, else offline."""
+    if settings.mind != "auto":
+        return settings.mind
+    if settings.model and settings.base_url:
+        return "model"
+    return "agent" if root.is_genericagent else "offline"
+
+
+def max_steps(settings: Settings, original: int) -> int:
+    """Attempts that the run may start in all; a retry counts as one."""
+    return settings.max_steps if settings.max_steps is not None else max(12, 3 * original + 6)
+
+
+def absolute_sources(dag: Dag, *bases: Path) -> Dag:
+    """Relative paths made absolute: against the first of `bases` under which they exist."""
+    for node in dag.work_nodes:
+        parts = [_absolute(s, bases) for s in split_sources(node.source)] if _has_paths(node.type) else []
+        if parts and join_sources(parts) != node.source:
+            from dataclasses import replace
+
+            dag = dag.with_node(replace(node, source=join_sources(parts)))
+    return dag
+
+
+def _has_paths(node_type: NodeType) -> bool:
+    return node_type in (NodeType.LOCAL, NodeType.CODE, NodeType.MEMORY)
+
+
+def _absolute(source: str, bases: tuple[Path, ...]) -> str:
+    if "://" in source or Path(source).expanduser().is_absolute():
+        return source
+    found = next((base / source for base in bases if (base / source).exists()), None)
+    return str(found.resolve()) if found else source
+
+
+def new_run(
+    root: Root, task: str, dag: Dag, settings: Settings, *, mind: str, language: str, why: str, replace_old: bool
+) -> RunFolder:
+    """The folder of a run that has not started: dag.md, run.json, README.md."""
+    folder = run_folder.create(root, task, replace_old=replace_old)
+    nodes = [n.id for n in dag.work_nodes]
+    record = RunRecord(
+        task=folder.task,
+        question=dag.root,
+        language=language,
+        mind=mind,
+        agent=settings.agent,
+        settings=to_record(settings),
+        original=len(nodes),
+        rounds=[{"round": 1, "nodes": nodes, "why": why}],
+        notes=[why] if why else [],
+        started=time.time(),
+    )
+    # run.json last: a folder without one is no run, so a kill in between leaves nothing half made.
+    DagFile.create(folder, dag)
+    files.write_text(folder.readme, readme(language))
+    run_folder.write_record(folder, record)
+    return folder
+
+
+class Session:
+    """An open run with its lock held. Use as a context manager; nothing of it runs on afterwards unless `leave`."""
+
+    def __init__(self, root: Root, folder: RunFolder, settings: Settings, listener: Listener, *, deepens: bool) -> None:
+        self.root, self.folder, self.settings = root, folder, settings
+        self.run = Run(folder, run_folder.read_record(folder))
+        record = self.run.record
+        self.agent: Agent = choose_agent(root, settings.agent, record.mind)
+        self.log = EventLog(folder.events)
+        self.log.listeners.append(listener)
+        dag_file, edit = DagFile.open(folder)
+        steps = max_steps(settings, record.original)
+        machine = PlanMachine(max_steps=steps, max_replans=settings.max_replans, on_failure=settings.on_failure)
+        launcher = Launcher(root, self.agent, settings, record.language)
+        attempts = Attempts(launcher, settings)
+        self.runner = Runner(
+            self.run, dag_file, machine, attempts, OfflinePlanner(), self.log, settings, deepens=deepens
+        )
+        if record.status == "planned":
+            machine.commit([step_of(n) for n in dag_file.dag.work_nodes])
+        else:
+            self._restore(dag_file, machine, launcher)
+        if edit is not None:
+            from dr import edits
+
+            edits.apply(self.runner, edit)
+        self.run.change(status="running", reason="", runner=_myself(), ended=None)
+        self.log.log("run.start", task=record.task, question=record.question, mind=record.mind, agent=record.agent)
+
+    def _restore(self, dag_file: DagFile, machine: PlanMachine, launcher: Launcher) -> None:
+        found = restore(self.folder, dag_file.dag, self.run.record, machine, launcher)
+        for node in dag_file.dag.work_nodes:
+            dag_file.mark(node.id, machine.states[node.id])
+        for launched in found.live:
+            self.runner.attempts.adopt(launched)
+            self.log.log("attempt.adopted", node=launched.folder.node_id, pid=launched.record.pid)
+        for node_id in found.unhandled:
+            self.runner.decide(node_id)
+
+    def drive(self, **how: Any) -> None:
+        with _signals(self.runner):
+            self.runner.drive(**how)
+
+    def interrupt(self) -> None:
+        """End every process of the run and leave it resumable."""
+        self.runner.put_back()
+        self.run.change(status="interrupted", reason="interrupted", ended=time.time())
+        self.log.log("run.interrupted")
+
+    def finish(self, answer: str | None = None) -> None:
+        """Every node is settled, or never will be: status, report, marks of SYNTH."""
+        status, reason = outcome(self.runner.machine)
+        self.run.change(status=status, reason=reason, usage=self.runner.usage(), ended=time.time())
+        dag = self.runner.dag_file
+        for node in dag.dag.nodes:
+            if node.type is NodeType.SYNTH:
+                dag.mark(node.id, State.DONE if status == "completed" else State.FAILED)
+        dag.close()
+        reports.write(collect_findings(self.folder), answer)
+        if self.runner.machine.ended is None:
+            self.runner.machine.finish(status, reason)
+        self.log.log("run.end", status=status, reason=reason, report=str(self.folder.report))
+
+    def close(self, *, leave: bool = False) -> None:
+        self.runner.attempts.close(leave=leave)
+        self.runner.dag_file.close()
+        self.run.change(runner=None)
+
+
+def outcome(machine: PlanMachine) -> tuple[str, str]:
+    """status and reason of a run whose machine has nothing left to do (SPEC 7, the table of ends)."""
+    if machine.ended is not None and machine.ended[0] == "failed":
+        return machine.ended
+    if not any(s is State.DONE for s in machine.states.values()):
+        return "failed", "no_findings"
+    return "completed", machine.spent or "goal_met"
+
+
+def exit_code(record: RunRecord, machine: PlanMachine) -> int:
+    """Exit code of run, resume and synth."""
+    if record.status == "interrupted":
+        return EXIT_INTERRUPTED
+    if record.status != "completed":
+        return EXIT_FAILED
+    whole = record.reason == "goal_met" and all(s is State.DONE for s in machine.states.values())
+    return EXIT_OK if whole else EXIT_PARTIAL
+
+
+@contextmanager
+def opened(
+    root: Root, folder: RunFolder, settings: Settings, listener: Listener, *, deepens: bool = True
+) -> Iterator[Session]:
+    """A session under the run's lock. An error or Ctrl-C ends its processes and leaves the run resumable."""
+    with run_folder.lock(folder):
+        session = Session(root, folder, settings, listener, deepens=deepens)
+        try:
+            yield session
+        except BaseException:
+            session.interrupt()
+            raise
+        finally:
+            session.close()
+
+
+@contextmanager
+def _signals(runner: Runner) -> Iterator[None]:
+    """Ctrl-C and SIGTERM ask the loop to leave; a second Ctrl-C does not wait for it."""
+
+    def ask(number: int, frame: Any) -> None:
+        if runner.interrupted and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        runner.interrupt()
+
+    numbers = [signal.SIGINT, signal.SIGTERM] + ([signal.SIGBREAK] if hasattr(signal, "SIGBREAK") else [])
+    before = {n: signal.signal(n, ask) for n in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _myself() -> dict[str, Any]:
+    identity = process.identify(os.getpid())
+    return identity.to_dict() if identity else {"pid": os.getpid(), "create_time": 0.0}
+
+
+def check_sources(sources: list[str]) -> list[str]:
+    """Sources given on the command line, paths made absolute. UsageError for one that does not exist."""
+    checked = []
+    for source in sources:
+        if source.startswith(("http://", "https://")):
+            checked.append(source)
+            continue
+        path = Path(source).expanduser()
+        if not path.exists():
+            raise UsageError(
+                f"use source {source!r}", f"{path.absolute()} does not exist", "give an existing file, folder or URL"
+            )
+        checked.append(str(path.resolve()))
+    return checked

@@ -138,6 +138,10 @@ class NodeFolder:
     def output(self) -> Path:
         return self.path / "output.txt"
 
+    def output_of_round(self, number: int) -> Path:
+        """output.txt for 0, the first; output1.txt … for what an agent wrote after each reply."""
+        return self.path / f"output{number or ''}.txt"
+
     @property
     def reply(self) -> Path:
         return self.path / "reply.txt"

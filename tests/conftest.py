@@ -10,6 +10,7 @@ import pytest
 
 PROJECT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(PROJECT))
+pytest_plugins = ["lab"]  # a temporary root with stand-in agents, and a check that none is left running
 
 
 def _temp_listing() -> set[str]:

@@ -1,0 +1,327 @@
+"""Text, Chinese or English -> its language, sentences, ranking terms, names, numbers; whether two questions repeat.
+
+Pure: no file.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from difflib import SequenceMatcher
+from functools import lru_cache
+from itertools import pairwise
+
+SAME_QUESTION = 0.85  # similarity from which a question with the same numbers and names is a repetition
+
+_CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af\U00020000-\U0003134f"
+_CJK_CHAR = re.compile(f"[{_CJK}]")
+_LATIN_WORD = re.compile(r"[A-Za-z\u00c0-\u024f\u0370-\u052f]+")
+
+# Words that carry no content, those that ask included.
+STOP_WORDS = frozenset(
+    """a an the this that these those of in on at by for to from with without as into onto over under about between
+    among is are was were be been being am do does did done have has had having can could will would shall should may
+    might must and or nor but not no if then than so too also both either neither each every any all some such same
+    other another it its it's he she his her hers him they their them theirs we our us you your i me my one ones there
+    here up out down who whom whose what which when where why how whether many much name named called known s t
+    please tell give find list describe explain state identify determine""".split()
+)
+QUESTION_WORDS = frozenset("who whom whose what which when where why how".split())
+# Removed from Chinese text before it is cut into terms, longest first.
+_CJK_STOP = sorted(
+    """什么时候 什么地方 是什么 为什么 怎么样 是多少 有多少 有哪些 是哪些 哪一年 哪一个 哪一位 请问 请说明 请介绍
+    什么 怎么 怎样 如何 多少 几个 几年 哪些 哪个 哪里 哪儿 哪位 哪年 哪家 哪种 哪国 哪所 哪部 哪座 哪本 哪支 哪条
+    何时 何地 何人 为何 是否 是不是 有没有 以及 并且 而且 或者 还是 分别 各自 之间 其中 关于 对于 根据 按照 通过 由于
+    因为 所以 如果 但是 然后 它们 他们 她们 这个 那个 这些 那些 一个 一种 一位 一部 进行 可以 应该 能够
+    的 了 是 在 和 与 及 或 吗 呢 吧 啊 也 都 就 而 被 把 对 从 到 由 于 以 为 之 其 该 这 那 它 他 她 谁 哪 几 何
+    有 请 将 并 且""".split(),
+    key=len,
+    reverse=True,
+)
+_CJK_STOPS = re.compile("|".join(_CJK_STOP))
+
+
+def detect(text: str) -> str:
+    """'zh' or 'en': whether CJK characters outnumber the words of other scripts."""
+    return "zh" if len(_CJK_CHAR.findall(text)) > len(_LATIN_WORD.findall(text)) else "en"
+
+
+# -- sentences --------------------------------------------------------------------------------------------------------
+
+_ABBREVIATIONS = frozenset(
+    """mr mrs ms dr prof rev fr st sr jr gen col lt capt sgt maj cmdr adm gov sen rep hon pres messrs mme mlle vs v etc
+    al e.g i.e eg ie cf ca c approx est viz no nos vol vols pp p fig figs eq eqs sec sect ch chap ed eds art para inc
+    ltd co corp bros dept univ assn ave blvd rd mt ft jan feb mar apr jun jul aug sep sept oct nov dec b d r fl a.k.a
+    op cit ibid transl trans incl excl max min ph.d""".split()
+)
+# A sentence may follow these even though they end in a period: "in the U.S. The ...", "Acme Inc. The ...".
+_MAY_END = frozenset("inc ltd co corp etc jr sr al bros st ft ave rd blvd est op cit".split())
+_STARTERS = frozenset(
+    """the a an it he she they we this that these those his her its their in on at by for from after before during since
+    as when while although however but and there one both many some most following""".split()
+)
+_CLOSERS = "\"'”’»)]}）】」』》〉"
+_END = re.compile(rf"[.!?…。！？]+[{re.escape(_CLOSERS)}]*")
+_BLOCK = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
+_ITEM = re.compile(r"[ \t]*(?:[-*•·#|>]|\d{1,3}[.)、]|[（(]?[一二三四五六七八九十]+[）)、])")
+_SHORT_LINE = 40  # characters; a shorter line without a full stop is a title, a heading or an item
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of `text` in order, each a verbatim substring without white space around it."""
+    found: list[str] = []
+    for block in _BLOCK.split(text):
+        for piece in _lines(block):
+            start = 0
+            for end in _ends(piece):
+                found.append(piece[start:end].strip())
+                start = end
+            found.append(piece[start:].strip())
+    return [s for s in found if s]
+
+
+def _lines(block: str) -> Iterator[str]:
+    """Lines of a block, those put together again that are one wrapped sentence."""
+    lines = block.split("\n")
+    width = max(map(len, lines))
+    start = position = 0
+    for line, following in pairwise(lines):
+        position += len(line) + 1
+        bare, begins = line.rstrip(), following.lstrip()[:1]
+        short = len(bare) < (_SHORT_LINE if not _CJK_CHAR.search(bare) else _SHORT_LINE // 2) or len(bare) < 0.6 * width
+        fresh = bool(begins) and not begins.islower() and begins not in ",;)，；、）"
+        unfinished = bare.endswith((",", "，", "、", "-", "(", "（"))
+        if _END.match(bare[-1:]) or _ITEM.match(following) or bare.lstrip().startswith(("#", "|")):
+            pass
+        elif not (short and fresh and not unfinished):
+            continue
+        yield block[start:position]
+        start = position
+    yield block[start:]
+
+
+def _ends(text: str) -> Iterator[int]:
+    """Where a sentence of `text` ends and another begins."""
+    for match in _END.finditer(text):
+        end, mark = match.end(), match.group()
+        if end == len(text):
+            return
+        if mark[0] in "。！？":
+            yield end
+            continue
+        if not text[end].isspace() and not _CJK_CHAR.match(text[end]):
+            continue  # 3.14, example.com, "e.g.,"
+        rest = text[end:].lstrip()
+        if not rest:
+            return
+        if rest[0].islower() or rest[0] in ",;:)":
+            continue
+        if mark[0] == "." and not mark.startswith("..") and _no_stop(text[: match.start()], rest):
+            continue
+        yield end
+
+
+def _no_stop(before: str, rest: str) -> bool:
+    """Whether the period after `before` belongs to an abbreviation or an initial."""
+    word = before[max(before.rfind(c) for c in " \t\n([\"“‘'") + 1 :]
+    folded = word.casefold().strip(".")
+    following = re.match(r"[^\W\d_]+", rest)
+    starts = following is not None and following.group().casefold() in _STARTERS
+    if len(folded) == 1 and folded.isalpha() and not _CJK_CHAR.match(folded):
+        return not starts or folded not in "ai"  # J. K. Rowling; "... vitamin A. The ..."
+    if re.fullmatch(r"(?:[a-z]\.)+[a-z]", folded):
+        return not starts  # U.S., a.m.
+    if folded in _ABBREVIATIONS:
+        return not (folded in _MAY_END and starts)
+    return folded.isdigit() and rest[0].isdigit() and len(folded) < 3
+
+
+# -- terms ------------------------------------------------------------------------------------------------------------
+
+_WORD = re.compile(rf"[{_CJK}]+|(?:(?![{_CJK}])[^\W_])+(?:['’](?:(?![{_CJK}])[^\W_])+)*")
+
+
+def fold(text: str) -> str:
+    """NFKC, casefolded, without accents: the form in which words are compared."""
+    if text.isascii():
+        return text.lower()
+    text = unicodedata.normalize("NFKC", text).casefold()
+    if any("\u00c0" <= c <= "\u024f" for c in text):
+        marks = unicodedata.normalize("NFD", text)
+        text = unicodedata.normalize("NFC", "".join(c for c in marks if not "\u0300" <= c <= "\u036f"))
+    return text
+
+
+@lru_cache(maxsize=200_000)
+def stem(word: str) -> str:
+    """Light stem of a folded English word: plural, -ed, -ing and possessive endings gone."""
+    word = re.sub(r"['’]s?$", "", word)
+    if len(word) < 4 or not word.isascii() or not word.isalpha():
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        word = word[:-3] + "y"
+    elif word.endswith(("sses", "shes", "ches", "xes", "zes")):
+        word = word[:-2]
+    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    for ending in ("ing", "ed"):
+        root = word[: -len(ending)]
+        if word.endswith(ending) and len(root) > 2 and re.search("[aeiouy]", root):
+            if len(root) > 3 and root[-1] == root[-2] and root[-1] not in "lsz":
+                root = root[:-1]
+            word = root
+            break
+    return word[:-1] if len(word) > 4 and word.endswith("e") else word
+
+
+def tokens(text: str) -> list[str]:
+    """Terms for ranking, in order and with repetition: stems; of CJK text every character and pair of characters."""
+    found: list[str] = []
+    for run in _WORD.findall(fold(text)):
+        if _CJK_CHAR.match(run):
+            found += run
+            found += map("".join, pairwise(run))
+        else:
+            found.append(stem(run))
+    return found
+
+
+_STOP_STEMS = STOP_WORDS | {stem(w) for w in STOP_WORDS}
+
+
+def content_terms(text: str) -> list[str]:
+    """Distinct terms that carry content, in order: no stop or question words; of CJK text pairs, or a lone character."""
+    found: dict[str, None] = {}
+    for run in _WORD.findall(fold(text)):
+        if not _CJK_CHAR.match(run):
+            if run not in STOP_WORDS and (term := stem(run)) and term not in _STOP_STEMS:
+                found[term] = None
+            continue
+        for part in filter(None, _CJK_STOPS.split(run)):
+            found.update(dict.fromkeys([part] if len(part) == 1 else map("".join, pairwise(part))))
+    return list(found)
+
+
+def content_words(text: str) -> list[str]:
+    """The distinct content words as a reader would name them: folded words, whole CJK runs between stop words."""
+    found: dict[str, None] = {}
+    for run in _WORD.findall(fold(text)):
+        if _CJK_CHAR.match(run):
+            found.update(dict.fromkeys(p for p in _CJK_STOPS.split(run) if p))
+        elif run not in STOP_WORDS and stem(run) not in _STOP_STEMS:
+            found[run] = None
+    return list(found)
+
+
+# -- names and numbers ------------------------------------------------------------------------------------------------
+
+_QUOTED = re.compile(r"《([^《》]{1,60})》|“([^“”]{2,80})”|「([^「」]{1,60})」|『([^『』]{1,60})』|\"([^\"\n]{2,80})\"")
+_CAPITAL = r"[A-Z\u00c0-\u00de\u0391-\u03a9\u0410-\u042f][\w'’.&-]*"
+_LINK = r"(?:of|the|de|del|della|di|da|dos|du|des|la|le|van|von|der|den|zu|al|el|bin|ibn|for|in|on|to|&)"
+_CAPITALS = re.compile(rf"{_CAPITAL}(?:\s+(?:{_LINK}\s+){{0,2}}(?:{_CAPITAL}|\d+(?:st|nd|rd|th)?\b))*")
+_CJK_LETTER = f"(?![的了是在和与及或吗呢被把从由于为其该这那谁哪几何将并且第])[{_CJK}]"
+_CJK_NAME = re.compile(
+    rf"(?:{_CJK_LETTER}){{1,8}}(?:[·•](?:{_CJK_LETTER}){{1,8}})+"
+    rf"|(?:{_CJK_LETTER}){{2,12}}"
+    r"(?:公司|集团|大学|学院|研究所|研究院|银行|委员会|医院|机场|车站|大桥|运河|半岛|王朝|帝国|共和国|出版社|乐队)"
+)
+
+
+def names(text: str) -> list[str]:
+    """Proper names in order, each once: quoted titles, capitalised words, Latin words in CJK text, CJK names by form."""
+    found = [(m.start(), next(g for g in m.groups() if g)) for m in _QUOTED.finditer(text)]
+    for match in _CAPITALS.finditer(_QUOTED.sub(lambda m: "\x00" * len(m.group()), text)):
+        found += _trimmed(match, text)
+    found += [(m.start(), m.group()) for m in _CJK_NAME.finditer(text)]
+    if _CJK_CHAR.search(text):
+        found += [(m.start(), m.group()) for m in re.finditer(r"[A-Za-z][\w.+-]*", text)]
+    kept: dict[str, str] = {}
+    for _, name in sorted(found, key=lambda f: f[0]):
+        kept.setdefault(fold(name), name)
+    inside = {k for k in kept for other in kept if k != other and re.search(rf"\b{re.escape(k)}\b", other)}
+    return [name for key, name in kept.items() if key not in inside]
+
+
+def _trimmed(match: re.Match[str], text: str) -> list[tuple[int, str]]:
+    """A run of capitalised words without the word that only begins the sentence."""
+    words, start = match.group().split(), match.start()
+    while words and words[0].casefold().rstrip(".") in STOP_WORDS and words[0] != "I":
+        start += len(words.pop(0)) + 1
+    while words and (re.fullmatch(_LINK, words[-1]) or (words[-1].isdigit() and len(words) == 1)):
+        words.pop()
+    name = re.sub(r"['’]s?$", "", " ".join(words)).rstrip(".,'’-")
+    opens = not text[: match.start()].strip() or text[: match.start()].rstrip()[-1] in ".?!:"
+    alone = len(words) == 1 and opens and start == match.start() and name[1:].islower() and name.casefold() in _OPENERS
+    return [] if len(name) < 2 or alone else [(start, name)]
+
+
+_OPENERS = frozenset(
+    "during after before since while although however according compare regarding considering given".split()
+)
+
+_NUMBER = re.compile(r"\d+(?:[,，]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
+_CJK_NUMBER = re.compile(r"第[〇零一二两三四五六七八九十百千万]+|[〇零一二两三四五六七八九十百千万亿]{2,}")
+_NUMBER_WORDS = {
+    word: str(value)
+    for value, forms in enumerate(
+        """one first|two second|three third|four fourth|five fifth|six sixth|seven seventh|eight eighth|nine ninth|ten
+        tenth|eleven eleventh|twelve twelfth""".split("|"),
+        start=1,
+    )
+    for word in forms.split()
+}
+
+
+def numbers(text: str) -> list[str]:
+    """The numbers of `text` in order: digits without separators, English words as digits, CJK ones as written."""
+    text = unicodedata.normalize("NFKC", text)
+    found = [(m.start(), re.sub("[,，]", "", m.group())) for m in _NUMBER.finditer(text)]
+    found += [(m.start(), m.group()) for m in _CJK_NUMBER.finditer(text)]
+    found += [
+        (m.start(), _NUMBER_WORDS[w]) for m in _LATIN_WORD.finditer(text) if (w := m.group().lower()) in _NUMBER_WORDS
+    ]
+    return [number for _, number in sorted(found)]
+
+
+# -- repetition -------------------------------------------------------------------------------------------------------
+
+
+def normalise(text: str) -> str:
+    """Folded, without punctuation and with single spaces; without any between CJK characters."""
+    text = " ".join(_WORD.findall(fold(text)))
+    return re.sub(rf"(?<=[{_CJK}]) | (?=[{_CJK}])", "", text)
+
+
+def similar(a: str, b: str) -> float:
+    """0 to 1: how much of the two normalised texts is the same, in the same order."""
+    return _ratio(normalise(a), normalise(b), 0.0)
+
+
+def _ratio(a: str, b: str, least: float) -> float:
+    if a == b:
+        return 1.0
+    matcher = SequenceMatcher(None, a, b, autojunk=False)
+    if matcher.real_quick_ratio() < least or matcher.quick_ratio() < least:
+        return 0.0
+    return matcher.ratio()
+
+
+def repeats(question: str, earlier: Iterable[str]) -> str | None:
+    """The question of `earlier` that `question` repeats: equal after normalisation, or alike with the same numbers and
+    names."""
+    asked = normalise(question)
+    key: tuple[list[str], list[str]] | None = None
+    for other in earlier:
+        known = normalise(other)
+        if asked == known:
+            return other
+        if _ratio(asked, known, SAME_QUESTION) >= SAME_QUESTION:
+            key = key or _facts(question)
+            if key == _facts(other):
+                return other
+    return None
+
+
+def _facts(text: str) -> tuple[list[str], list[str]]:
+    return sorted(numbers(text)), sorted(fold(name) for name in names(text))

@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +21,8 @@ def write_text(path: Path, text: str) -> None:
 
     FatalError when the disk is full; OSError otherwise.
     """
+    import tempfile  # a subagent reads its sources before it writes: what it imports until then bounds a wide DAG
+
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
         try:

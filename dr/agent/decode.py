@@ -23,9 +23,9 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_DECLARED = re.compile(rb"""(?:charset\s*=|<\?xml[^>]{0,80}?encoding\s*=)\s*["']?\s*([A-Za-z0-9_.:-]{2,40})""", re.I)
+_DECLARED = rb"""(?i)(?:charset\s*=|<\?xml[^>]{0,80}?encoding\s*=)\s*["']?\s*([A-Za-z0-9_.:-]{2,40})"""
 _HEAD = 4096  # bytes in which a declaration is looked for
-_GB_PAIR = re.compile(rb"[\x81-\xfe][\x30-\xfe]")
+_GB_PAIR = rb"[\x81-\xfe][\x30-\xfe]"
 
 
 def decode(data: bytes, header: str | None = None) -> str:
@@ -43,7 +43,7 @@ def decode(data: bytes, header: str | None = None) -> str:
 
 def declared(data: bytes) -> str | None:
     """The charset that the head of an HTML or XML document names."""
-    match = _DECLARED.search(data[:_HEAD])
+    match = re.search(_DECLARED, data[:_HEAD])
     return match[1].decode("ascii") if match else None
 
 
@@ -60,6 +60,6 @@ def _looks_gb(data: bytes) -> bool:
 
     Common Chinese characters are GB 2312, whose second byte is always 0xA1 or more.
     """
-    pairs = list(_GB_PAIR.findall(data[:200_000]))
+    pairs = list(re.findall(_GB_PAIR, data[:200_000]))
     common = sum(1 for pair in pairs if pair[1] >= 0xA1)
     return common * 2 >= len(pairs)

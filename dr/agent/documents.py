@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from dr import language
-from dr.agent.decode import decode
-from dr.agent.readers.block import Parsed
-from dr.agent.readers.passages import pack
 from dr.agent.unreadable import Unreadable
 from dr.contract import Passage
+
+# What divides and decodes text is imported once the first file is read: start-up CPU is what bounds a wide DAG.
+if TYPE_CHECKING:
+    from dr.agent.readers.block import Parsed
 
 MAX_FILES = 5_000
 MAX_FILE_MB = 64
@@ -143,6 +143,11 @@ def read_document(path: Path, kind: str) -> Document:
 
 def document_of(data: bytes, place: str, kind: str, name: str = "", charset: str | None = None) -> Document:
     """The document that `data` is, by its content first and its name second. charset: what a server declared."""
+    import hashlib
+
+    from dr import language
+    from dr.agent.readers.passages import pack
+
     try:
         parsed = parse(data, name, charset)
         packed = [(t, locator) for t, locator in pack(parsed.blocks, language.sentences) if t.strip()]
@@ -198,6 +203,8 @@ def parse(data: bytes, name: str, charset: str | None = None) -> Parsed:
 
 def _text_of(data: bytes, charset: str | None, suffix: str) -> str:
     """The text of `data`, or Unreadable when it is none."""
+    from dr.agent.decode import decode
+
     if not data.strip():
         raise Unreadable("empty")
     wide = data.startswith((b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff"))

@@ -10,6 +10,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "tried_read": ("读取 {place}", "read {place}"),
     "tried_answer": ("回答“{question}”", "answer {question!r}"),
     "tried_node": ("运行 {type} 节点", "run a {type} node"),
+    "the_sources": ("来源", "the sources"),
     # why a source cannot be read
     "missing": ("没有这个文件或文件夹", "there is no such file or folder"),
     "no_source": ("没有给出来源", "no source was given"),
@@ -86,6 +87,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "uncovered": ("来源中没有找到关于以下内容的段落：{terms}。", "No passage was found on: {terms}."),
     "unread": ("未能读取：{reasons}。", "Could not be read: {reasons}."),
     "unread_more": ("另有 {count} 个", "and {count} more"),
+    "brief": ("简答", "Brief answer"),
     "leads": ("线索：{names}", "Leads: {names}"),
     "separator": ("；", "; "),
     "comma": ("、", ", "),

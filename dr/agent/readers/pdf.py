@@ -22,7 +22,7 @@ _OTHER_FAULTS = (OSError, EOFError, NotImplementedError, MemoryError)
 _NO_TITLE = re.compile(
     r"(untitled|microsoft word\b.*|anonymous|\(anonymous\)|.*\.(docx?|pdf|tex|dvi|indd|odt)|\d*)\Z", re.I
 )
-# Ligatures, radicals and compatibility ideographs that fonts map to; a full NFKC would also turn ， into , and x² to x2.
+# Ligatures, radicals and compatibility ideographs that fonts map to; full NFKC would also turn ， into , and x² to x2.
 _COMPATIBLE = re.compile("[\u2e80-\u2fdf\uf900-\ufaff\ufb00-\ufdff\ufe70-\ufefc]+")
 _UNSEEN = dict.fromkeys(map(ord, "\x00\x02\x03\x07\x08\xad\u200b\ufeff"))
 

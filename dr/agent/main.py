@@ -1,0 +1,126 @@
+"""One request -> output.txt, evidence.jsonl, solve_memory.json, final_answer.md, usage.json of a node folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dr import files
+from dr.agent import sources
+from dr.agent.request import Request
+from dr.agent.unreadable import Unreadable
+from dr.contract import ROUND_END
+from dr.errors import UsageError
+from dr.layout import NodeFolder, Root
+from dr.settings import Settings
+
+# What thinks is imported once the sources are read: start-up CPU is what bounds a wide DAG.
+if TYPE_CHECKING:
+    from dr.agent.loop import Log
+    from dr.agent.memory import InvestigateMemory, SolveMemory
+    from dr.agent.mind import Mind, Task
+    from dr.agent.tools import Toolbox
+    from dr.contract import Passage
+
+
+@dataclass(frozen=True)
+class Answer:
+    """text: the conclusion; brief: the short answer, "" unless it is enabled."""
+
+    text: str
+    brief: str
+
+
+def run_node(request: Request, folder: NodeFolder, root: Root, settings: Settings, log: Log, warn: Log) -> None:
+    """Answer `request` in `folder`. output.txt is written last, and only when there is a conclusion."""
+    answer = work(request, folder, root, settings, log, warn)
+    given = Path(request.context.output_file)
+    if given.name != folder.output.name:
+        files.write_text(given, answer.text + "\n")
+    files.write_text(folder.output, finished(answer.text))
+
+
+def finished(text: str) -> str:
+    return f"{text}\n\n{ROUND_END}\n"
+
+
+def work(request: Request, folder: NodeFolder, root: Root, settings: Settings, log: Log, warn: Log) -> Answer:
+    """The Solve Loop over the node's sources. SourceError when they cannot be read or do not answer.
+
+    read_sources -> memories -> mind -> loop.solve -> PrecisionAnswerAgent
+    """
+    try:
+        corpus = sources.read_sources(request, folder, root, settings)
+    except Unreadable:
+        raise sources.type_error(request, _language(request)) from None
+    from dr.agent import loop
+    from dr.agent.agents.precision_answer_agent import PrecisionAnswerAgent
+    from dr.agent.mind import Task
+    from dr.agent.tools import Toolbox
+    from dr.agent.words import say
+
+    lang = _language(request)
+    if not corpus.documents:
+        raise sources.nothing_read(request, corpus, lang)
+    unread = sources.notes(corpus, lang)
+    for note in unread:
+        warn(say(lang, "unread", reasons=note))
+    log(f"[Sources] {len(corpus.documents)} document(s), {len(corpus.passages)} passage(s)")
+    task = Task(
+        request.context.sub_question,
+        request.type,
+        sources.KINDS[request.type],
+        lang,
+        request.context.root_question,
+        request.context.parent_conclusions,
+        unread,
+    )
+    evidence, memory = _memories(folder, task, corpus.passages, log)
+    mind = choose_mind(settings, task, Toolbox(corpus.passages, task.root_question, task.parent_conclusions))
+    log(f"[Mind] {mind.name}")
+    try:
+        text = loop.solve(task, mind, memory, evidence, settings, log)
+        precise = PrecisionAnswerAgent(settings, mind).process(task.question, text)
+    finally:
+        files.write_json(folder.usage, mind.usage())
+    brief = precise["precision_answer"]
+    heading = f"\n\n## {say(lang, 'brief')}\n\n{brief}" if brief else ""
+    files.write_text(folder.final_answer, f"{text}{heading}\n")
+    return Answer(text, brief)
+
+
+def _language(request: Request) -> str:
+    from dr import language
+
+    return language.detect(request.context.sub_question)
+
+
+def _memories(
+    folder: NodeFolder, task: Task, passages: list[Passage], log: Log
+) -> tuple[InvestigateMemory, SolveMemory]:
+    """The memories in `folder` when they are of this question and these sources; else new ones."""
+    from dr.agent.memory import InvestigateMemory, SolveMemory
+
+    evidence = InvestigateMemory.load(folder.path)
+    memory = SolveMemory.load_or_create(folder.path, task.question)
+    held = {(p.place, p.sha256, p.text) for p in passages}
+    fresh = not memory.plan.blocks
+    if fresh or any((p.place, p.sha256, p.text) not in held for p in evidence.passages):
+        if not fresh:
+            log("[Memory] The sources have changed: starting anew")
+            folder.solve_memory.unlink()
+            memory = SolveMemory.load_or_create(folder.path, task.question)
+        evidence = InvestigateMemory.empty(folder.path)
+    else:
+        log(f"[Memory] Going on: {memory.metadata['completed_steps']} of {memory.metadata['total_steps']} step(s) done")
+    return evidence, memory
+
+
+def choose_mind(settings: Settings, task: Task, tools: Toolbox) -> Mind:
+    """The mind that the settings ask for; `auto` is the offline one."""
+    from dr.agent.offline import OfflineMind
+
+    if settings.mind in ("auto", "offline"):
+        return OfflineMind(task, tools)
+    raise UsageError(f"use mind {settings.mind!r}", "this subagent thinks offline only", "set DR_MIND=offline")

@@ -2,49 +2,37 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from dr import files
 from dr.agent import request
-from dr.agent.main import finished, run_node, work
+from dr.agent.flags import USAGE, Flags, parse
+from dr.agent.main import LoadSettings, finished, run_node, work
 from dr.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, DrError, UsageError
 from dr.layout import HOME, NodeFolder, Root
-from dr.settings import Settings, load
 
 if TYPE_CHECKING:
     from dr.agent.loop import Log
+    from dr.settings import Settings
 
 NAME = "dr.agent"
 
 
-def parser() -> argparse.ArgumentParser:
-    flags = argparse.ArgumentParser(
-        "agentmain.py", description="Answer one question from its sources.", allow_abbrev=False
-    )
-    flags.add_argument("--task", metavar="NAME", help="node folder below temp/, e.g. dr_task/N1")
-    flags.add_argument("--input", metavar="TEXT", help="the question, instead of the folder's context.json")
-    flags.add_argument(
-        "--func", metavar="FILE", help="answer the question in FILE; writes FILE without suffix + .out.txt"
-    )
-    flags.add_argument("--nobg", action="store_true", help="accepted: the subagent is always in the foreground")
-    flags.add_argument("--llm_no", metavar="N", type=int, help="number of the model")
-    flags.add_argument("--verbose", action="store_true", help="log tool results too")
-    flags.add_argument("--no-user-tools", action="store_true", help="accepted: the subagent never asks anybody")
-    return flags
-
-
 def main(argv: list[str] | None = None) -> int:
-    """0, or the exit code of the error; its reason is on stderr. Wrong flags exit with 2."""
+    """0, or the exit code of the error, whose reason is on stderr: 1 the sources, 2 wrong usage or files, 70 a bug."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace", line_buffering=True)
-    flags = parser().parse_args(argv)
     try:
-        _run(flags, Root(Path(os.environ.get("DR_ROOT") or HOME).expanduser().resolve()))
+        flags = parse(sys.argv[1:] if argv is None else argv)
+        if flags.help:
+            print(USAGE, end="")
+        else:
+            _run(flags, Root(Path(os.environ.get("DR_ROOT") or HOME).expanduser().resolve()))
     except DrError as error:
         print(f"{NAME}: {error}", file=sys.stderr)
         return error.exit_code
@@ -59,36 +47,31 @@ def main(argv: list[str] | None = None) -> int:
     return EXIT_OK
 
 
-def _run(flags: argparse.Namespace, root: Root) -> None:
-    if (flags.task is None) == (flags.func is None):
-        raise UsageError("start the subagent", "give either --task NAME or --func FILE", "see --help")
-    if flags.func is not None and flags.input is not None:
-        raise UsageError("start the subagent", "--input goes with --task", "write the text into the file of --func")
+def _run(flags: Flags, root: Root) -> None:
+    load = cache(lambda: _settings(root, flags))
     log, warn = _printer(sys.stdout, verbose=flags.verbose), _printer(sys.stderr, f"{NAME}: ")
     if flags.func is not None:
-        _answer_file(Path(flags.func), root, _settings(flags, root), log, warn)
+        _answer_file(Path(flags.func), root, load, log, warn)
         return
-    folder = request.node_folder(root, flags.task)
-    _drop_old_output(folder)  # before anything can fail: nobody may take it for the answer of this attempt
+    folder = request.node_folder(root, flags.task or "")
+    for path in folder.outputs():  # before anything can fail: nobody may take it for the answer of this attempt
+        path.unlink()
     if flags.input is not None:
         folder.path.mkdir(parents=True, exist_ok=True)
         files.write_text(folder.input, flags.input)
         asked = request.from_text(flags.input, folder.output, "--input")
     else:
         asked = request.from_folder(folder)
-    run_node(asked, folder, root, _settings(flags, root), log, warn)
+    run_node(asked, folder, root, load, log, warn)
 
 
-def _settings(flags: argparse.Namespace, root: Root) -> Settings:
+def _settings(root: Root, flags: Flags) -> Settings:
+    from dr.settings import load  # late: a LOCAL node needs none of them before its sources are read
+
     return load(root.path, {"llm_no": flags.llm_no})
 
 
-def _drop_old_output(folder: NodeFolder) -> None:
-    for path in folder.outputs():
-        path.unlink()
-
-
-def _answer_file(path: Path, root: Root, settings: Settings, log: Log, warn: Log) -> None:
+def _answer_file(path: Path, root: Root, load: LoadSettings, log: Log, warn: Log) -> None:
     """--func: the answer goes next to the file; the working files are not kept."""
     import tempfile
 
@@ -98,7 +81,7 @@ def _answer_file(path: Path, root: Root, settings: Settings, log: Log, warn: Log
     output.unlink(missing_ok=True)
     asked = request.from_text(files.read_text(path), output, str(path))
     with tempfile.TemporaryDirectory(prefix="dr_func_") as folder:
-        answer = work(asked, NodeFolder(Path(folder)), root, settings, log, warn)
+        answer = work(asked, NodeFolder(Path(folder)), root, load, log, warn)
     files.write_text(output, finished(answer.text))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,6 @@ from dr.agent.unreadable import Unreadable
 from dr.contract import ROUND_END
 from dr.errors import UsageError
 from dr.layout import NodeFolder, Root
-from dr.settings import Settings
 
 # What thinks is imported once the sources are read: start-up CPU is what bounds a wide DAG.
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from dr.agent.mind import Mind, Task
     from dr.agent.tools import Toolbox
     from dr.contract import Passage
+    from dr.settings import Settings
+
+LoadSettings = Callable[[], "Settings"]
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,9 @@ class Answer:
     brief: str
 
 
-def run_node(request: Request, folder: NodeFolder, root: Root, settings: Settings, log: Log, warn: Log) -> None:
+def run_node(request: Request, folder: NodeFolder, root: Root, load: LoadSettings, log: Log, warn: Log) -> None:
     """Answer `request` in `folder`. output.txt is written last, and only when there is a conclusion."""
-    answer = work(request, folder, root, settings, log, warn)
+    answer = work(request, folder, root, load, log, warn)
     given = Path(request.context.output_file)
     if given.name != folder.output.name:
         files.write_text(given, answer.text + "\n")
@@ -45,13 +48,13 @@ def finished(text: str) -> str:
     return f"{text}\n\n{ROUND_END}\n"
 
 
-def work(request: Request, folder: NodeFolder, root: Root, settings: Settings, log: Log, warn: Log) -> Answer:
+def work(request: Request, folder: NodeFolder, root: Root, load: LoadSettings, log: Log, warn: Log) -> Answer:
     """The Solve Loop over the node's sources. SourceError when they cannot be read or do not answer.
 
     read_sources -> memories -> mind -> loop.solve -> PrecisionAnswerAgent
     """
     try:
-        corpus = sources.read_sources(request, folder, root, settings)
+        corpus = sources.read_sources(request, folder, root, load)
     except Unreadable:
         raise sources.type_error(request, _language(request)) from None
     from dr.agent import loop
@@ -60,7 +63,7 @@ def work(request: Request, folder: NodeFolder, root: Root, settings: Settings, l
     from dr.agent.tools import Toolbox
     from dr.agent.words import say
 
-    lang = _language(request)
+    settings, lang = load(), _language(request)
     if not corpus.documents:
         raise sources.nothing_read(request, corpus, lang)
     unread = sources.notes(corpus, lang)

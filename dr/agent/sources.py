@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dr.agent.documents import Corpus, read_corpus
 from dr.agent.request import Request
@@ -12,14 +14,16 @@ from dr.agent.words import say
 from dr.contract import NodeType, split_sources
 from dr.errors import SourceError
 from dr.layout import NodeFolder, Root
-from dr.settings import Settings
+
+if TYPE_CHECKING:
+    from dr.settings import Settings
 
 KINDS = {NodeType.LOCAL: "local", NodeType.MEMORY: "mem"}
 INSIGHT_INDEX = "global_mem_insight.txt"
 _NOTES = ("global_mem.txt", "user_profile.txt", "user_profile.md")
 
 
-def read_sources(request: Request, folder: NodeFolder | None, root: Root, settings: Settings) -> Corpus:
+def read_sources(request: Request, folder: NodeFolder | None, root: Root, load: Callable[[], Settings]) -> Corpus:
     """All that the node may read; a corpus without documents says why in `failed`. Unreadable: the type is unknown."""
     if request.type not in KINDS:
         raise Unreadable("type_unavailable", type=request.type.value)
@@ -27,7 +31,8 @@ def read_sources(request: Request, folder: NodeFolder | None, root: Root, settin
     if request.type is NodeType.LOCAL:
         paths = local_paths(request.context.source, root)
         return read_corpus(paths, KINDS[request.type], fence) if paths else Corpus([], [Unreadable("no_source")])
-    memory = root.path / Path(settings.memory).expanduser() if settings.memory else root.memory
+    given = load().memory
+    memory = root.path / Path(given).expanduser() if given else root.memory
     if memory.is_dir():
         return read_corpus(memory_paths(memory, request.context.source), KINDS[request.type], fence)
     return Corpus([], [Unreadable("memory_missing", str(memory))])

@@ -27,7 +27,7 @@ from dr.dag_text import (
 )
 from dr.errors import DagError, UsageError
 
-__all__ = ["Dag", "Edits", "Node", "diff"]
+__all__ = ["Dag", "DagDiff", "Node", "diff"]
 
 _DEEPENING = {"zh": "深化 {number}：{why}", "en": "Deepening {number}: {why}"}
 _REVISION = {"zh": "修订 {number}：{why}", "en": "Revision {number}: {why}"}
@@ -175,8 +175,8 @@ class Dag:
 
 
 @dataclass(frozen=True)
-class Edits:
-    """Edits between two versions of a plan. A node's own line, not what follows from it for others."""
+class DagDiff:
+    """What was edited between two versions of a plan. A node's own line, not what follows from it for others."""
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -188,7 +188,7 @@ class Edits:
         return bool(self.added or self.removed or self.changed or self.marks or self.head)
 
 
-def diff(old: Dag, new: Dag) -> Edits:
+def diff(old: Dag, new: Dag) -> DagDiff:
     """What turns `old` into `new`. Dependencies that the last SYNTH gains or loses by rule are no edit."""
     changed, marks = {}, {}
     for node in new.nodes:
@@ -203,7 +203,7 @@ def diff(old: Dag, new: Dag) -> Edits:
             changed[node.id] = tuple(names)
         if before.state is not node.state:
             marks[node.id] = (before.state, node.state)
-    return Edits(
+    return DagDiff(
         added=tuple(n.id for n in new.nodes if n.id not in old.by_id),
         removed=tuple(n.id for n in old.nodes if n.id not in new.by_id),
         changed=changed,

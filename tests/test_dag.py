@@ -223,6 +223,12 @@ def test_a_file_without_marks_gets_a_status_section() -> None:
     assert_stable(dag)
 
 
+def test_a_note_about_a_mark_is_no_lost_status_section() -> None:
+    text = "# DR: t\nROOT: q\n\n## Nodes\n- [N1] WEB | question: a\n\n## Notes\nN1: [x] by hand, see mail\n"
+    assert Dag.parse(text).node("N1").state is State.PENDING
+    assert [line for line, _ in faults(text.replace(" by hand, see mail", ""))] == [8]
+
+
 def test_the_languages_of_labels_and_headings_may_differ() -> None:
     dag = parse("- [N1] WEB | question: a | depends: none", "- [N2] SYNTH | b | depends: N1", status="")
     assert "- [N1] WEB  | question: a | depends: none" in dag.render()

@@ -1,0 +1,98 @@
+"""Conclusions -> an extractive answer: their sentences that fit the question best, as they stand. Pure; no model."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dr.cited import Cited
+from dr.language import content_terms, sentences, tokens
+from dr.references import pieces
+
+SENTENCES = 8  # at most; a reader wants an answer, the findings follow
+_CHARS = 420  # a longer stretch is a passage, not a sentence; its last sentences are taken
+_LEAD = 1.5  # a conclusion begins with its direct answer, so its first sentence counts more
+_KNOWN = 0.25  # worth of a word of the question that the answer speaks of already
+_NEW = 0.04  # share of the question's weight that a further sentence has to add
+_OF_NODE = 0.15  # share that the first sentence of a node has to touch at all
+_FILLED = (
+    5  # sentences up to which nodes are heard whose words are not the question's: their own question was a part of it
+)
+_SAME = 0.9  # of a sentence's words in another one: it says the same
+
+
+@dataclass(frozen=True)
+class Quoted:
+    """A sentence of a node's conclusion. ids: the citations behind it; none for a node that cites as a whole."""
+
+    node: str
+    text: str
+    ids: tuple[str, ...]
+
+
+def extractive(question: str, nodes: Sequence[Cited], limit: int = SENTENCES) -> list[Quoted]:
+    """The sentences that cover the question best, best first: greedily, each for what it adds."""
+    candidates = [(quote, lead) for node in nodes for quote, lead in _candidates(node)]
+    words = {quote: frozenset(tokens(quote.text)) for quote, _ in candidates}
+    spread = Counter(word for quote in words for word in words[quote])
+    wanted = {w: math.log(1 + len(words) / spread[w]) for w in content_terms(question) if w in spread}
+    total = sum(wanted.values())
+    chosen: list[Quoted] = []
+    said: set[str] = set()
+    while len(chosen) < limit:
+        best, best_gain = None, 0.0
+        for quote, lead in candidates:  # of equals the first: nodes come dependencies first
+            if any(len(words[quote] & words[c]) >= _SAME * len(words[quote]) for c in chosen):
+                continue
+            new = sum(wanted[w] for w in words[quote] if w in wanted and w not in said)
+            known = sum(wanted[w] for w in words[quote] if w in wanted and w in said)
+            speaks_first = lead and new + known >= _OF_NODE * total
+            gain = (new + _KNOWN * known) * (_LEAD if lead else 1.0)
+            if gain > best_gain and (new >= _NEW * total or speaks_first):
+                best, best_gain = quote, gain
+        if best is None:
+            break
+        chosen.append(best)
+        said |= words[best]
+    heard = {quote.node for quote in chosen}
+    others = (quote for quote, lead in candidates if lead and quote.node not in heard)
+    fresh = [q for q in others if not any(len(words[q] & words[c]) >= _SAME * len(words[q]) for c in chosen)]
+    return chosen + fresh[: max(0, min(limit, _FILLED) - len(chosen))]
+
+
+def _candidates(node: Cited) -> list[tuple[Quoted, bool]]:
+    """Each cited stretch of a conclusion, and whether it is the first; of one that cites as a whole its beginning."""
+    paragraphs = [list(pieces(p)) for p in re.split(r"\n\s*\n", node.body) if p.strip()]
+    found: list[tuple[Quoted, bool]] = []
+    for piece in (piece for paragraph in paragraphs for piece in paragraph):
+        ids = tuple(i for i in piece.ids if i in node.by_id)
+        if ids and (text := _one_line(piece.text)):
+            found.append((Quoted(node.node, _tail(text), ids), not found))
+    if not found and paragraphs:
+        text = _one_line("".join(piece.text.rstrip() if piece.ids else piece.text for piece in paragraphs[0]))
+        found.append((Quoted(node.node, _head(text), ()), True))
+    return found
+
+
+def _one_line(text: str) -> str:
+    """Without the marks of a list or heading: the sentence is going to stand alone."""
+    return " ".join(re.sub(r"^\s*(?:[-*+]|\d{1,3}[.)]|#{1,6})\s+", "", text).split())
+
+
+def _tail(text: str) -> str:
+    """Of a long stretch the last sentences, which the citation behind it vouches for."""
+    parts, short = sentences(text), ""
+    for part in reversed(parts):
+        if short and len(part) + len(short) > _CHARS:
+            break
+        short = f"{part.strip()} {short}".strip() if part.isascii() else part.strip() + short
+    return text if len(text) <= _CHARS else short or text
+
+
+def _head(text: str) -> str:
+    """Of a conclusion without citations the first sentences."""
+    parts = sentences(text)
+    return " ".join(p.strip() for p in parts[:3]) if all(p.isascii() for p in parts[:3]) else "".join(parts[:3])

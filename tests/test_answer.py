@@ -1,0 +1,80 @@
+"""dr/answer.py and dr/gaps.py: which sentences of the conclusions answer, and which words nobody speaks of."""
+
+from __future__ import annotations
+
+import pytest
+
+from dr.answer import Quoted, extractive
+from dr.cited import Cited, Source
+from dr.gaps import open_terms
+
+SOURCE = (Source("Report", "/r.pdf", (), "", ""),)
+QUESTION = "How much heat did the plant deliver in 2024, and what did the council decide?"
+HEAT = "The plant delivered 58.6 GWh of heat in 2024."
+COUNCIL = "The council decided to buy drum screens."
+
+
+def cited(node: str, body: str) -> Cited:
+    return Cited(node, body, by_id={f"local-{n}": SOURCE for n in range(1, 9)}, listed=SOURCE)
+
+
+def texts(*nodes: Cited, question: str = QUESTION) -> list[str]:
+    return [quote.text for quote in extractive(question, nodes)]
+
+
+def test_every_part_of_the_question_is_heard() -> None:
+    found = texts(cited("N1", f"{HEAT} [local-1] It rained. [local-2]"), cited("N2", f"{COUNCIL} [local-1]"))
+    assert set(found) == {HEAT, COUNCIL}
+
+
+def test_the_best_sentence_comes_first() -> None:
+    found = texts(cited("N1", "The report has five pages. [local-1]"), cited("N2", f"{HEAT} [local-1]"))
+    assert found[0] == HEAT
+
+
+def test_a_later_sentence_is_taken_for_what_it_adds() -> None:
+    body = f"{HEAT} [local-1]\n\nPipes are grey. [local-2]\n\n{COUNCIL} [local-3]"
+    assert texts(cited("N1", body)) == [HEAT, COUNCIL]
+
+
+def test_nothing_is_said_twice() -> None:
+    assert texts(cited("N1", f"{HEAT} [local-1]"), cited("N2", f"{HEAT} [local-1]")) == [HEAT]
+
+
+def test_sentences_keep_their_citations() -> None:
+    (quote,) = extractive(QUESTION, [cited("N1", f"- {HEAT} [local-1][local-2], it seems")])
+    assert quote == Quoted("N1", HEAT, ("local-1", "local-2"))
+
+
+def test_a_conclusion_that_cites_as_a_whole_gives_its_beginning() -> None:
+    (quote,) = extractive(QUESTION, [cited("N1", "One. Two. Three. Four.\n\nMore.")])
+    assert quote == Quoted("N1", "One. Two. Three.", ())
+    assert texts(cited("N1", "甲是一。乙是二。丙是三。丁是四。")) == ["甲是一。乙是二。丙是三。"]
+
+
+def test_a_citation_that_leads_nowhere_does_not_count() -> None:
+    (quote,) = extractive(QUESTION, [Cited("N1", "So it is [local-7]. And so.", by_id={})])
+    assert quote == Quoted("N1", "So it is. And so.", ())
+
+
+def test_the_answer_stays_short() -> None:
+    nodes = [cited(f"N{i}", f"Heat number {i} of plant {i} in 2024. [local-1]") for i in range(50)]
+    assert 1 <= len(texts(*nodes)) <= 8
+
+
+def test_no_conclusion_gives_no_answer() -> None:
+    assert extractive(QUESTION, []) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "expected"),
+    [
+        ("Which tariff applies in Port Ellery?", ["Port Ellery is a town."], ["tariff", "applies"]),
+        ("How were plants delivered?", ["The plant delivers."], []),
+        ("热泵站的性能系数是多少，电价是多少？", ["热泵站验收时测得的性能系数为 3.2。"], ["电价"]),
+        ("埃勒里港热泵站验收时的 COP 是多少？", ["港口在埃勒里港。热泵站很大。"], ["验收时", "cop"]),
+        ("", ["x"], []),
+    ],
+)
+def test_open_terms(question: str, said: list[str], expected: list[str]) -> None:
+    assert open_terms(question, said) == expected

@@ -28,6 +28,7 @@ class Quantity:
         return self.kind == PLAIN and len(self.raw) == 4 and self.raw.isdigit() and 1000 <= self.value <= 2199
 
 
+# Patterns are strings: re compiles and keeps one when it is first used, and a subagent without a model uses none here.
 _SCALES = {
     **{"hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12},
     **{"mn": 10**6, "bn": 10**9, "千": 10**3, "百": 10**2, "万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8},
@@ -35,23 +36,23 @@ _SCALES = {
 }
 _SCALE = "|".join(sorted(_SCALES, key=len, reverse=True))
 _DIGITS = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:[\u00a0\u2009\u202f]\d{3})+(?!\d)|\d+(?:\.\d+)?"
-_NUMBER = re.compile(
+_NUMBER = (
     rf"(?P<name>[A-Za-z]+(?:-|\u2010)?)?(?P<digits>{_DIGITS})(?:(?:st|nd|rd|th)\b)?"
     rf"(?P<scale>\s?-?(?:{_SCALE})(?![a-z]))?(?P<percent>\s?(?:%|percent\b|per cent\b|pct\b))?"
 )
-_UNIT = re.compile(r"\s*(?:-\s?)?([a-zA-Z°µ$€£¥]+(?:/[a-z]+)?|[\u4e00-\u9fff]{1,2})")
-_ABOUT = re.compile(
-    r"(?:about|around|approximately|approx\.?|roughly|nearly|almost|over|under|some|more than|less than|at least|up to"
-    r"|~|≈|大约|大概|将近|接近|超过|不到|至少|约|近|逾|超|达)\s*$",
-    re.I,
+_UNIT = r"\s*(?:-\s?)?([a-zA-Z°µ$€£¥]+(?:/[a-z]+)?|[\u4e00-\u9fff]{1,2})"
+_ABOUT = (
+    r"(?i)(?:about|around|approximately|approx\.?|roughly|nearly|almost|over|under|some|more than|less than|at least"
+    r"|up to|~|≈|大约|大概|将近|接近|超过|不到|至少|约|近|逾|超|达)\s*$"
 )
-_ABOUT_AFTER = re.compile(r"\s*(?:左右|上下|多|余|以上|以下|or so|or more)")
+_ABOUT_AFTER = r"\s*(?:左右|上下|多|余|以上|以下|or so|or more)"
 
 _ZH_DIGITS = dict(zip("零〇一二两兩三四五六七八九", (0, 0, 1, 2, 2, 2, 3, 4, 5, 6, 7, 8, 9), strict=True))
 _ZH_UNITS = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8}
-_ZH = re.compile(r"(百分之)?(第)?([零〇一二两兩三四五六七八九十百千万萬亿億]+)(?:点([零〇一二三四五六七八九]+))?")
-_ZH_MEASURE = re.compile(
-    r"[个個名位年月日天次种種章节節人家倍岁歲件条條项項座届屆级級层層台辆架艘只隻头篇本册页頁元块]|小时|分钟|公里|千米|世纪|周|星期|季"
+_ZH = r"(百分之)?(第)?([零〇一二两兩三四五六七八九十百千万萬亿億]+)(?:点([零〇一二三四五六七八九]+))?"
+_ZH_MEASURE = (
+    r"[个個名位年月日天次种種章节節人家倍岁歲件条條项項座届屆级級层層台辆架艘只隻头篇本册页頁元块]"
+    r"|小时|分钟|公里|千米|世纪|周|星期|季"
 )
 _EN_SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
@@ -64,11 +65,10 @@ _EN_ORDINAL = {
     **{"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8},
     **{"ninth": 9, "tenth": 10, "once": 1, "twice": 2, "dozen": 12, "single": 1, "both": 2, "half": 0},
 }
-_EN_WORDS = re.compile(
-    r"\b(?:(twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)[- ])?("
+_EN_WORDS = (
+    r"(?i)\b(?:(twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)[- ])?("
     + "|".join(sorted([*_EN, *_EN_ORDINAL], key=len, reverse=True))
-    + r")\b(?:[ -](hundred|thousand|million|billion|trillion)\b)?",
-    re.I,
+    + r")\b(?:[ -](hundred|thousand|million|billion|trillion)\b)?"
 )
 _MONTHS = {
     name: number
@@ -79,22 +79,22 @@ _MONTHS = {
     )
     for name in names.split("/")
 }
-_MONTH = re.compile(r"\b(" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\b\.?", re.I)
-_CITATION = re.compile(r"\[(?:rag|web|code|local|mem|\d{1,3})(?:-\d+)?\]")
-_LIST_MARK = re.compile(r"^\s*(?:\(?\d{1,2}[.)、]\s|[-*•]\s)")
+_MONTH = r"(?i)\b(" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\b\.?"
+_CITATION = r"\[(?:rag|web|code|local|mem|\d{1,3})(?:-\d+)?\]"
+_LIST_MARK = r"^\s*(?:\(?\d{1,2}[.)、]\s|[-*•]\s)"
 
 
 def without_citations(text: str) -> str:
-    return _CITATION.sub("", text)
+    return re.sub(_CITATION, "", text)
 
 
 def quantities(text: str) -> list[Quantity]:
     """Every number of `text`, in no particular order; months of dates count as numbers."""
-    text = _LIST_MARK.sub("", unicodedata.normalize("NFKC", without_citations(text)))
+    text = re.sub(_LIST_MARK, "", unicodedata.normalize("NFKC", without_citations(text)))
     found = [*_arabic(text), *_chinese(text), *_english(text)]
     return found + [
         Quantity(m[1], Decimal(_MONTHS[m[1].casefold()]), unit="month", certain=_dated(text, m))
-        for m in _MONTH.finditer(text)
+        for m in re.finditer(_MONTH, text)
     ]
 
 
@@ -106,7 +106,7 @@ def _dated(text: str, month: re.Match[str]) -> bool:
 
 
 def _arabic(text: str) -> Iterator[Quantity]:
-    for match in _NUMBER.finditer(text):
+    for match in re.finditer(_NUMBER, text):
         raw, name = match["digits"], match["name"]
         value = Decimal(re.sub(r"[,\s]", "", raw))
         before, after = text[max(0, match.start() - 24) : match.start()], text[match.end() : match.end() + 40]
@@ -117,28 +117,29 @@ def _arabic(text: str) -> Iterator[Quantity]:
         decimals = len(raw.partition(".")[2])
         if re.search(r"(?:^|[\s(（:：])[-−]$", before):
             value = -value
-        unit = _UNIT.match(after)
+        unit = re.match(_UNIT, after)
         yield Quantity(
             raw,
             value * scale,
             PERCENT if match["percent"] else PLAIN,
             "" if match["percent"] or unit is None else unit[1].casefold(),
             Decimal(scale) / 10**decimals,
-            bool(_ABOUT.search(before) or _ABOUT_AFTER.match(after)),
+            bool(re.search(_ABOUT, before) or re.match(_ABOUT_AFTER, after)),
         )
 
 
 def _chinese(text: str) -> Iterator[Quantity]:
-    for match in _ZH.finditer(text):
+    for match in re.finditer(_ZH, text):
         value = _zh_value(match[3])
         if value is None or (match.start() and text[match.start() - 1].isdigit()):
             continue  # 3万 was read with its digits
         if match[4]:
             value += Decimal("0." + "".join(str(_ZH_DIGITS[c]) for c in match[4]))
         after = text[match.end() :]
-        measured = _ZH_MEASURE.match(after) is not None or bool(match[2])
+        measured = re.match(_ZH_MEASURE, after) is not None or bool(match[2])
         sure = bool(match[1]) or (match[3] not in ("一", "万", "千", "百") and (measured or len(match[3]) > 2))
-        about = bool(_ABOUT.search(text[max(0, match.start() - 24) : match.start()]) or _ABOUT_AFTER.match(after))
+        before = text[max(0, match.start() - 24) : match.start()]
+        about = bool(re.search(_ABOUT, before) or re.match(_ABOUT_AFTER, after))
         kind = PERCENT if match[1] else PLAIN
         yield Quantity(match[0], value, kind, after[:1] if measured else "", about=about, certain=sure)
 
@@ -161,17 +162,17 @@ def _zh_value(text: str) -> Decimal | None:
 
 
 def _english(text: str) -> Iterator[Quantity]:
-    for match in _EN_WORDS.finditer(text):
+    for match in re.finditer(_EN_WORDS, text):
         word = match[2].casefold()
         value = _EN.get(word, _EN_ORDINAL.get(word, 0)) + (_EN[match[1].casefold()] if match[1] else 0)
         scale = _SCALES.get((match[3] or "").casefold(), 1)
-        unit = _UNIT.match(text[match.end() :])
+        unit = re.match(_UNIT, text[match.end() : match.end() + 40])
         yield Quantity(
             match[0],
             Decimal(value * scale),
             unit="" if unit is None else unit[1].casefold(),
             step=Decimal(scale),
-            about=bool(_ABOUT.search(text[max(0, match.start() - 24) : match.start()])),
+            about=bool(re.search(_ABOUT, text[max(0, match.start() - 24) : match.start()])),
             certain=word in _EN and (value > 12 or scale > 1),
         )
 

@@ -74,6 +74,8 @@ def _span_faults(text: str, passages: list[tuple[str, str]], lang: str, verbatim
         for quote in quotes
         if not any(citations.quote_stands(quote, passage) for _, passage in passages)
     ]
+    if verbatim and not found:
+        return []  # a quotation that stands has its numbers there
     if missing := quantities.missing(text, "\n".join(passage for _, passage in passages)):
         numbers = say(lang, "comma").join(q.raw for q in missing)
         found.append(say(lang, "check_number", id=ids, numbers=numbers))

@@ -28,6 +28,7 @@ class _Live:
     launched: Launched
     attempt: watch.Attempt
     outcome: watch.Outcome | None = None  # known; its tree is being ended
+    complete_since: float | None = None
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class Attempts:
         live = self._live.get(node_id)
         if live is None or live.outcome:
             return
-        real = watch.successor(live.attempt, exited)
+        real = watch.successor(live.attempt, exited, live.launched.group)
         if real is not None:  # only the launcher is gone
             record = replace(live.launched.record, pid=real.pid, create_time=real.create_time, boot=real.boot)
             live.launched = Launched(live.launched.folder, record, real)
@@ -122,7 +123,7 @@ class Attempts:
     def _sweep(self, now: float, ended: list[Ended]) -> None:
         for node_id, live in list(self._live.items()):
             outcome = None if live.outcome else watch.look(live.attempt, now, None, self._limits)
-            if outcome is None:
+            if outcome is None or self._is_about_to_exit(live, outcome, now):
                 continue
             self._waiter.discard(node_id)
             if outcome.kind == watch.FINISHED:  # it only lingers: nothing has to wait for its end
@@ -131,6 +132,13 @@ class Attempts:
             else:
                 live.outcome = outcome
                 self._end_tree(node_id, live)
+
+    def _is_about_to_exit(self, live: _Live, outcome: watch.Outcome, now: float) -> bool:
+        """An agent that never waits for a reply ends by itself right after its last write, with its own exit code."""
+        if outcome.kind != watch.FINISHED or self.launcher.agent.waits_for_reply:
+            return False
+        live.complete_since = live.complete_since or now
+        return now - live.complete_since < self._grace_s
 
     def _settle(self, node_id: str, outcome: watch.Outcome, exited: ExitInfo | None, ended: list[Ended]) -> None:
         live = self._live.pop(node_id)

@@ -38,11 +38,113 @@ def plan(root: Root, terminal: Terminal, flags: dict[str, Any], **request: Any) 
 
 def resume(root: Root, terminal: Terminal, task: str, flags: dict[str, Any]) -> int:
     """Go on with a run that was planned, interrupted or killed."""
-    folder = run_folder.folder_of(root, task)
-    record = run_folder.read_record(folder)
-    settings = _settings_of(root, record.settings, flags)
-    terminal.language = record.language
+    folder, settings = _existing(root, terminal, task, flags)
     return _drive(root, terminal, folder, settings)
+
+
+def start(
+    root: Root, terminal: Terminal, task: str, dag: Path | None, detach: bool, replace: bool, flags: dict[str, Any]
+) -> int:
+    """Launch what is ready and return; `poll` collects. detach: a runner in the background goes on by itself."""
+    from dr import polling
+
+    folder, settings = _startable(root, terminal, task, dag, replace, flags)
+    if detach:
+        pid = polling.detach(folder, root, flags)
+        data: dict[str, Any] = {"task": folder.task, "status": "running", "runner": pid, "log": str(folder.log)}
+        data["next"] = f"python dr_runner.py poll {folder.task}"
+        terminal.result(data, f"runner {pid}, log {folder.log}\n{data['next']}")
+        return EXIT_OK
+    _show(terminal, folder, polling.start(root, folder, settings, terminal))
+    return EXIT_OK
+
+
+def poll(root: Root, terminal: Terminal, task: str, wait: float, flags: dict[str, Any]) -> int:
+    """Collect, launch what became ready; return when something changed, or after `wait` seconds."""
+    from dr import polling
+
+    folder, settings = _existing(root, terminal, task, flags)
+    _show(terminal, folder, polling.poll(root, folder, settings, terminal, wait))
+    return EXIT_OK
+
+
+def _show(terminal: Terminal, folder: RunFolder, data: dict[str, Any]) -> None:
+    from dr import overview
+
+    data["next"] = overview.next_call(folder, data)
+    terminal.result(data, overview.status_text(data))
+
+
+def synth(root: Root, terminal: Terminal, task: str, from_: Path | None, now: bool, flags: dict[str, Any]) -> int:
+    """The report of what is there. from_: the answer, written by the outer agent, checked and completed here."""
+    folder, settings = _existing(root, terminal, task, flags)
+    answer = _read_input(from_) if from_ else None
+    with session.opened(root, folder, settings, terminal.event, deepens=False, leave=True) as opened:
+        open_nodes = [str(s.id) for s in opened.runner.machine.remaining()]
+        if open_nodes and not now:
+            raise UsageError(
+                f"report on {folder.task}",
+                f"not settled yet: {', '.join(open_nodes[:10])}",
+                f"python dr_runner.py poll {folder.task}, or synth --now to end and skip them",
+            )
+        opened.runner.end(opened.runner.attempts.live(), "by_hand")
+        for node_id in open_nodes:
+            if not opened.runner.machine.states[node_id].settled:
+                opened.runner.machine.skip(node_id, "by_hand")
+        opened.finish(answer)
+        code = session.exit_code(opened.run.record, opened.runner.machine)
+    result = files.read_json(folder.result)
+    terminal.result(result, f"{result['answer']}\n\n{folder.report}")
+    return code
+
+
+def add(
+    root: Root,
+    terminal: Terminal,
+    task: str,
+    type_: str,
+    question: str,
+    depends: str | None,
+    source: str | None,
+    id_: str | None,
+) -> int:
+    from dr import changing
+
+    folder, _ = _existing(root, terminal, task, {})
+    sources = "; ".join(session.check_sources([s for s in (source or "").split("; ") if s]))
+    node = changing.add(folder, type_, question, depends, sources, id_)
+    return _changed(terminal, folder, node.id)
+
+
+def retry(root: Root, terminal: Terminal, task: str, node: str) -> int:
+    """Run a settled node again, then its descendants."""
+    return _set(root, terminal, task, node, State.PENDING)
+
+
+def skip(root: Root, terminal: Terminal, task: str, node: str) -> int:
+    return _set(root, terminal, task, node, State.SKIPPED)
+
+
+def _set(root: Root, terminal: Terminal, task: str, node: str, state: State) -> int:
+    from dr import changing
+
+    folder, _ = _existing(root, terminal, task, {})
+    changing.set_state(folder, node, state)
+    return _changed(terminal, folder, node)
+
+
+def reply(root: Root, terminal: Terminal, task: str, node: str, text: str) -> int:
+    from dr import changing
+
+    folder, _ = _existing(root, terminal, task, {})
+    changing.reply(folder, node, text)
+    return _changed(terminal, folder, node)
+
+
+def _changed(terminal: Terminal, folder: RunFolder, node: str) -> int:
+    next_step = f"python dr_runner.py poll {folder.task}"
+    terminal.result({"task": folder.task, "node": node, "next": next_step}, f"{node}\n{next_step}")
+    return EXIT_OK
 
 
 def stop(root: Root, terminal: Terminal, task: str) -> int:
@@ -144,6 +246,41 @@ def _settings_of(root: Root, recorded: dict[str, Any], flags: dict[str, Any]) ->
     from dr.settings import apply_flags
 
     return apply_flags(from_record(recorded, load(root.path, {})), flags)
+
+
+def _existing(root: Root, terminal: Terminal, task: str, flags: dict[str, Any]) -> tuple[RunFolder, Settings]:
+    folder = run_folder.folder_of(root, task)
+    record = run_folder.read_record(folder)
+    terminal.language = record.language
+    return folder, _settings_of(root, record.settings, flags)
+
+
+def _startable(
+    root: Root, terminal: Terminal, task: str, dag: Path | None, replace: bool, flags: dict[str, Any]
+) -> tuple[RunFolder, Settings]:
+    """The run of `start`: one that exists, one made from --dag, or one whose dag.md was written into its folder."""
+    folder = run_folder.folder_of(root, task)
+    if dag is None and folder.run.exists():
+        return _existing(root, terminal, task, flags)
+    if dag is None and not folder.dag.exists():
+        raise UsageError(
+            f"start task {folder.task}", f"there is no {folder.dag}", "write it, or give one with --dag FILE"
+        )
+    if dag is None:
+        return _adopt_dag(root, terminal, folder, flags)
+    request = {"question": None, "source": [], "task": task, "dag": dag, "replace": replace}
+    return _planned(root, terminal, flags, **request)
+
+
+def _adopt_dag(root: Root, terminal: Terminal, folder: RunFolder, flags: dict[str, Any]) -> tuple[RunFolder, Settings]:
+    settings = load(root.path, flags)
+    mind = session.choose_mind(root, settings)
+    session.choose_agent(root, settings.agent, mind)
+    parsed = Dag.parse(_read_input(folder.dag), str(folder.dag))
+    parsed = session.absolute_sources(parsed, Path.cwd(), root.path)
+    session.record_plan(folder, parsed, settings, mind=mind, language=parsed.lang, why="")
+    terminal.language = parsed.lang
+    return folder, settings
 
 
 def _planned(

@@ -6,7 +6,8 @@ dag.seen.md is the text both sides last agreed on; an edit by hand is what diffe
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from dr import files
@@ -16,6 +17,15 @@ from dr.errors import DagError
 from dr.layout import RunFolder
 
 WRITE_EVERY = 0.2  # seconds
+
+
+@contextmanager
+def writing(folder: RunFolder) -> Iterator[None]:
+    """Held while dag.md is read and replaced, so that two programs cannot undo each other's change."""
+    from filelock import FileLock
+
+    with FileLock(folder.path / ".dag.lock"):
+        yield
 
 
 @dataclass(frozen=True)
@@ -74,18 +84,19 @@ class DagFile:
         """Write what changed, if it is time. An invalid edit is left for its author to correct, until the run ends."""
         if not self._dirty or (not force and self.clock() - self._written_at < WRITE_EVERY):
             return
-        if self._stat() not in (None, self._signature):
-            return  # an edit by hand came in: take_edit() first, so that it is not overwritten
         if self._marks:
             self.dag = self.dag.with_states(self._marks)
             self._marks = {}
         if self._invalid is not None:
             return
         text = self.dag.render()
-        if text != self._text or not self.folder.dag.exists():
-            files.write_text(self.folder.dag, text)
-            files.write_text(self.folder.seen, text)
-        self._text, self._signature, self._base = text, self._stat(), self.dag
+        with writing(self.folder):
+            if self._stat() not in (None, self._signature):
+                return  # an edit by hand came in: take_edit() first, so that it is not overwritten
+            if text != self._text or not self.folder.dag.exists():
+                files.write_text(self.folder.dag, text)
+                files.write_text(self.folder.seen, text)
+            self._text, self._signature, self._base = text, self._stat(), self.dag
         self._dirty, self._written_at = False, self.clock()
 
     def close(self) -> None:

@@ -19,20 +19,16 @@ _DISK_FULL = {errno.ENOSPC, errno.EDQUOT if hasattr(errno, "EDQUOT") else errno.
 def write_text(path: Path, text: str) -> None:
     """Replace `path` by `text` in one step: a reader, or a kill, sees the old or the new file, never a part.
 
-    FatalError when the disk is full; OSError otherwise.
+    FatalError when the disk is full; OSError otherwise. Not for two threads writing one file at once.
     """
-    import tempfile  # a subagent reads its sources before it writes: what it imports until then bounds a wide DAG
-
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
         try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-                stream.write(text)
-            if sys.platform != "win32":
-                Path(temporary).chmod(0o644)  # mkstemp's 0600 would hide a run from other users who may see the folder
-            replace(Path(temporary), path)
+            with open(temporary, "wb") as stream:  # noqa: PTH123 - several times a node: Path.open costs a fifth more
+                stream.write(text.encode("utf-8", errors="replace"))
+            replace(temporary, path)
         except BaseException:
-            Path(temporary).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
         if error.errno in _DISK_FULL:
@@ -53,7 +49,14 @@ def replace(source: Path, target: Path) -> None:
 
 
 def write_json(path: Path, data: Any) -> None:
-    write_text(path, json.dumps(data, ensure_ascii=False, indent=1) + "\n")
+    """An object with one key a line, anything else indented: readable, and for objects in C, a third of the time."""
+    if isinstance(data, dict):
+        lines = (
+            f" {json.dumps(str(k), ensure_ascii=False)}: {json.dumps(v, ensure_ascii=False)}" for k, v in data.items()
+        )
+        write_text(path, "{\n" + ",\n".join(lines) + "\n}\n")
+    else:
+        write_text(path, json.dumps(data, ensure_ascii=False, indent=1) + "\n")
 
 
 def read_text(path: Path) -> str:

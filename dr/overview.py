@@ -13,7 +13,7 @@ from dr.run_folder import RunRecord
 from dr.words import has, say
 
 
-def _dag(folder: RunFolder) -> Dag:
+def plan(folder: RunFolder) -> Dag:
     """The plan; the last valid one while an edit by hand is under way."""
     from dr.errors import DagError
 
@@ -25,7 +25,7 @@ def _dag(folder: RunFolder) -> Dag:
         return Dag.parse(files.read_text(folder.seen), str(folder.seen))
 
 
-def _effective_status(record: RunRecord) -> str:
+def effective_status(record: RunRecord) -> str:
     """run.json's status, unless it says that a runner drives the run and that runner is dead."""
     if record.status == "running" and record.runner is not None:
         from dr.restore import is_driven
@@ -37,7 +37,7 @@ def _effective_status(record: RunRecord) -> str:
 def status(folder: RunFolder) -> dict[str, Any]:
     """Counts, the nodes with their states, and what to do next."""
     record = run_folder.read_record(folder)
-    dag = _dag(folder)
+    dag = plan(folder)
     nodes = []
     for node in dag.work_nodes:
         state, error = node.state, None
@@ -48,7 +48,7 @@ def status(folder: RunFolder) -> dict[str, Any]:
         if error:
             nodes[-1]["error"] = error
     counts = Counter(n["state"] for n in nodes)
-    now = _effective_status(record)
+    now = effective_status(record)
     return {
         "task": folder.task,
         "status": now,
@@ -75,6 +75,16 @@ def next_step(folder: RunFolder, status_now: str) -> str:
     return str(folder.report)
 
 
+def next_call(folder: RunFolder, data: dict[str, Any]) -> str:
+    """What an outer agent calls next after start or poll."""
+    counts = data["counts"]
+    if counts["pending"] or counts["running"]:
+        return f"python dr_runner.py poll {folder.task}"
+    return (
+        str(folder.report) if data["status"] in ("completed", "failed") else f"python dr_runner.py synth {folder.task}"
+    )
+
+
 def status_text(data: dict[str, Any]) -> str:
     lang = data["language"]
     lines = [f"{data['task']}: {data['status']} {data['reason']}".rstrip(), data["question"], ""]
@@ -98,7 +108,7 @@ def row(folder: RunFolder) -> dict[str, Any]:
         return {"task": folder.task, "status": "unreadable", "reason": error.wrong, "question": ""}
     return {
         "task": folder.task,
-        "status": _effective_status(record),
+        "status": effective_status(record),
         "reason": record.reason,
         "question": record.question,
         "started": record.started,
@@ -120,7 +130,7 @@ def trace(folder: RunFolder, language: str) -> list[str]:
         start = float(event["ts"]) if start is None else start
         facts = ", ".join(f"{k}={_short(v)}" for k, v in event.items() if k not in ("ts", "type"))
         lines.append(f"{float(event['ts']) - start:8.2f} s  {event['type']:<17} {facts}")
-    return [*lines, next_step(folder, _effective_status(run_folder.read_record(folder)))]
+    return [*lines, next_step(folder, effective_status(run_folder.read_record(folder)))]
 
 
 def _short(value: Any) -> str:

@@ -11,20 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from dr import files, process, run_folder
-from dr import report as reports
 from dr.attempts import Attempts
 from dr.contract import NodeType, State, join_sources, split_sources
 from dr.dag import Dag
 from dr.dag_file import DagFile
 from dr.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_PARTIAL, UsageError
 from dr.events import EventLog, Listener
-from dr.findings import collect as collect_findings
 from dr.launch import Launcher
 from dr.layout import Root, RunFolder
 from dr.machine import PlanMachine
 from dr.planner import OfflinePlanner
 from dr.planning import step_of
-from dr.report_parts import readme
 from dr.restore import restore
 from dr.run_folder import Run, RunRecord
 from dr.runner import Runner
@@ -73,6 +70,12 @@ def new_run(
 ) -> RunFolder:
     """The folder of a run that has not started: dag.md, run.json, README.md."""
     folder = run_folder.create(root, task, replace_old=replace_old)
+    record_plan(folder, dag, settings, mind=mind, language=language, why=why)
+    return folder
+
+
+def record_plan(folder: RunFolder, dag: Dag, settings: Settings, *, mind: str, language: str, why: str) -> None:
+    """Make a folder a run: its plan in canonical form and its record, run.json last."""
     nodes = [n.id for n in dag.work_nodes]
     record = RunRecord(
         task=folder.task,
@@ -86,11 +89,12 @@ def new_run(
         notes=[why] if why else [],
         started=time.time(),
     )
-    # run.json last: a folder without one is no run, so a kill in between leaves nothing half made.
+    # A folder without run.json is no run, so a kill in between leaves nothing half made.
     DagFile.create(folder, dag)
+    from dr.report_parts import readme
+
     files.write_text(folder.readme, readme(language))
     run_folder.write_record(folder, record)
-    return folder
 
 
 class Session:
@@ -151,7 +155,7 @@ class Session:
             if node.type is NodeType.SYNTH:
                 dag.mark(node.id, State.DONE if status == "completed" else State.FAILED)
         dag.close()
-        reports.write(collect_findings(self.folder), answer)
+        _report(self.folder, answer)
         if self.runner.machine.ended is None:
             self.runner.machine.finish(status, reason)
         self.log.log("run.end", status=status, reason=reason, report=str(self.folder.report))
@@ -160,6 +164,12 @@ class Session:
         self.runner.attempts.close(leave=leave)
         self.runner.dag_file.close()
         self.run.change(runner=None)
+
+
+def _report(folder: RunFolder, answer: str | None) -> None:
+    from dr import findings, report  # heavy, and needed once
+
+    report.write(findings.collect(folder), answer)
 
 
 def outcome(machine: PlanMachine) -> tuple[str, str]:
@@ -183,18 +193,22 @@ def exit_code(record: RunRecord, machine: PlanMachine) -> int:
 
 @contextmanager
 def opened(
-    root: Root, folder: RunFolder, settings: Settings, listener: Listener, *, deepens: bool = True
+    root: Root, folder: RunFolder, settings: Settings, listener: Listener, *, deepens: bool = True, leave: bool = False
 ) -> Iterator[Session]:
-    """A session under the run's lock. An error or Ctrl-C ends its processes and leaves the run resumable."""
+    """A session under the run's lock. An error or Ctrl-C ends its processes and leaves the run resumable.
+
+    leave: subagents go on after it, whatever happens here, for a later session to adopt.
+    """
     with run_folder.lock(folder):
         session = Session(root, folder, settings, listener, deepens=deepens)
         try:
             yield session
         except BaseException:
-            session.interrupt()
+            if not leave:
+                session.interrupt()
             raise
         finally:
-            session.close()
+            session.close(leave=leave)
 
 
 @contextmanager

@@ -178,6 +178,69 @@ WORDS: dict[str, tuple[str, str]] = {
     "readme_evidence": ("节点可以引用的原文段落，每行一段", "the passages the node may cite, one a line"),
     "readme_memory": ("我们的子代理的工作记录", "our own subagent's working record"),
     "readme_attempts": ("以前各次尝试的文件", "files of earlier attempts"),
+    # progress on the terminal; one line an event
+    "line_planned": (
+        "任务 {task}：计划了 {nodes} 个节点，思考方式 {mind}",
+        "task {task}: nodes planned: {nodes}, mind: {mind}",
+    ),
+    "line_attempt.start": ("{node} 开始：{question}", "{node} started: {question}"),
+    "line_attempt.adopted": ("{node} 仍在运行，接手", "{node} is still running, taken over"),
+    "line_attempt.end_done": ("{node} 完成（{seconds} 秒）", "{node} done ({seconds} s)"),
+    "line_attempt.end_retry": ("{node} 再试一次：{reason}", "{node} is tried again: {reason}"),
+    "line_attempt.end_failed": ("{node} 失败：{reason}", "{node} failed: {reason}"),
+    "line_attempt.end_ended": ("{node} 已终止：{reason}", "{node} was ended: {reason}"),
+    "line_attempt.end_interrupted": ("{node} 被中断", "{node} was interrupted"),
+    "line_step.skip": ("{step_id} 跳过：{why}", "{step_id} skipped: {why}"),
+    "line_plan.append": ("追加节点：{why}", "nodes appended: {why}"),
+    "line_plan.diff": (
+        "计划修订 {revision}：删除 {removed}；新增 {added}；修改 {revised}",
+        "plan revision {revision}: removed {removed}; added {added}; revised {revised}",
+    ),
+    "line_deepen.end": ("不再深化：{why}", "no further deepening: {why}"),
+    "line_edit": (
+        "dag.md 被手工修改：新增 {added}；删除 {removed}；修改 {revised}；标记 {marks}",
+        "dag.md was edited: added {added}; removed {removed}; revised {revised}; marks {marks}",
+    ),
+    "line_edit.invalid": (
+        "dag.md 的手工修改无效，继续使用上一个有效计划：{errors}",
+        "dag.md as edited is no valid plan, the last valid one goes on: {errors}",
+    ),
+    "line_run.interrupted": ("已中断，可以继续", "interrupted; it can be resumed"),
+    "line_run.end": ("结束：{status} / {reason}", "ended: {status} / {reason}"),
+    "plan_bounds": (
+        "节点 {nodes} 个，最多 {max_nodes} 个；最多启动 {max_attempts} 次",
+        "nodes: {nodes}, at most {max_nodes}; attempts: at most {max_attempts}",
+    ),
+    # why an output is no answer
+    "verdict_ok": ("可用", "usable"),
+    "verdict_empty": ("输出为空", "the output is empty"),
+    "verdict_model_error": ("模型调用出错，没有答案", "the model call failed; there is no answer"),
+    "verdict_asked_user": ("它向用户提问，没有作答", "it asked the user a question instead of answering"),
+    "verdict_placeholder": (
+        "它照抄了提示中的格式，没有作答",
+        "it copied the format from the prompt instead of answering",
+    ),
+    "verdict_no_answer": ("输出中没有答案", "the output holds no answer"),
+    "remark_retry": (
+        "注意：上一次尝试没有成功（{reason}）。这次请直接给出结论。没有人能回答提问。",
+        "Note: the attempt before this one did not succeed ({reason}). Give the conclusion this time. "
+        "Nobody can answer questions.",
+    ),
+    "deepen_rounds": ("轮数已到上限", "the limit of rounds is reached"),
+    "deepen_room": ("追加节点数已到上限", "the limit of appended nodes is reached"),
+    "why_no_parent_answered": (
+        "它依赖的节点都没有结论",
+        "none of the nodes it depends on came to a conclusion",
+    ),
+    "why_step_budget": ("步数预算用完", "the budget of steps was spent"),
+    "why_replan_budget": ("重新规划的预算用完", "the budget of replans was spent"),
+    "why_time_budget": ("时间预算用完", "the time budget was spent"),
+    "why_token_budget": ("令牌预算用完", "the token budget was spent"),
+    "why_by_hand": ("被手工跳过或修改", "it was skipped or changed by hand"),
+    "why_removed_by_hand": ("被手工从计划中删除", "it was removed from the plan by hand"),
+    "why_replanned": ("重新规划后不再需要", "it is no longer wanted after replanning"),
+    "why_aborted": ("运行被中止", "the run was aborted"),
+    "why_planner_error": ("规划器出错", "the planner failed"),
 }
 
 

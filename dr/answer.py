@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dr.cited import Cited
@@ -18,9 +18,8 @@ _LEAD = 1.5  # a conclusion begins with its direct answer, so its first sentence
 _KNOWN = 0.25  # worth of a word of the question that the answer speaks of already
 _NEW = 0.04  # share of the question's weight that a further sentence has to add
 _OF_NODE = 0.15  # share that the first sentence of a node has to touch at all
-_FILLED = (
-    5  # sentences up to which nodes are heard whose words are not the question's: their own question was a part of it
-)
+_FILLED = 5  # sentences up to which nodes are heard that answer their own question in words not of the root question
+_SHORT = 4  # different terms; less is a heading or a cell of a table
 _SAME = 0.9  # of a sentence's words in another one: it says the same
 
 
@@ -33,9 +32,16 @@ class Quoted:
     ids: tuple[str, ...]
 
 
-def extractive(question: str, nodes: Sequence[Cited], limit: int = SENTENCES) -> list[Quoted]:
-    """The sentences that cover the question best, best first: greedily, each for what it adds."""
+def extractive(
+    question: str, nodes: Sequence[Cited], asked: Mapping[str, str] | None = None, limit: int = SENTENCES
+) -> list[Quoted]:
+    """The sentences that cover the question best, best first: greedily, each for what it adds.
+
+    asked: node -> its own question.
+    """
     candidates = [(quote, lead) for node in nodes for quote, lead in _candidates(node)]
+    long = [(quote, lead) for quote, lead in candidates if len(set(tokens(quote.text))) >= _SHORT]
+    candidates = long or candidates
     words = {quote: frozenset(tokens(quote.text)) for quote, _ in candidates}
     spread = Counter(word for quote in words for word in words[quote])
     wanted = {w: math.log(1 + len(words) / spread[w]) for w in content_terms(question) if w in spread}
@@ -58,9 +64,12 @@ def extractive(question: str, nodes: Sequence[Cited], limit: int = SENTENCES) ->
         chosen.append(best)
         said |= words[best]
     heard = {quote.node for quote in chosen}
-    others = (quote for quote, lead in candidates if lead and quote.node not in heard)
+    own = {node: set(content_terms(text)) - set(content_terms(question)) for node, text in (asked or {}).items()}
+    leads = (quote for quote, lead in candidates if lead and quote.node not in heard)
+    others = (quote for quote in leads if own.get(quote.node, set()) & words[quote])
     fresh = [q for q in others if not any(len(words[q] & words[c]) >= _SAME * len(words[q]) for c in chosen)]
-    return chosen + fresh[: max(0, min(limit, _FILLED) - len(chosen))]
+    chosen += fresh[: max(0, min(limit, _FILLED) - len(chosen))]
+    return chosen or [quote for quote, _ in candidates[:1]]
 
 
 def _candidates(node: Cited) -> list[tuple[Quoted, bool]]:

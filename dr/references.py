@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dr.citations import CONTRADICTED, NOT_CHECKED, SUPPORTED, check_citation
+from dr.citations import CONTRADICTED, NOT_CHECKED, SUPPORTED, check_citation, quote_stands, squeezed
 from dr.cited import Cited, Source
 from dr.language import sentences
 from dr.markdown import own
@@ -95,6 +95,7 @@ class Numbering:
         self._numbers: dict[Any, int] = {}
         self._said: dict[Any, dict[tuple[str, tuple[str, ...]], None]] = {}  # sentence, other passages it cites
         self._nodes: dict[Any, list[str]] = {}
+        self._quoted: dict[Any, dict[str, None]] = {}  # sentences that may stand in the passage word by word
 
     def numbers(self, node: str | None, piece: Piece) -> list[int]:
         """The numbers of a piece's citations. node None: the answer's, whose ids name their node."""
@@ -105,8 +106,10 @@ class Numbering:
                 self.dropped[f"{node}: {written}" if node else written] = None
             found += [(owner, source) for source in sources]
         numbers = [self._number(owner, source) for owner, source in found]
-        sentence = _last_sentence(piece.text) if found else ""
+        said = _sentences(piece.text) if found else []
+        sentence = said[-1] if said else ""
         for _, source in found:
+            self._quoted[source.key].update(dict.fromkeys(said))
             also = tuple(other.passage for _, other in found if other.key != source.key)
             self._said[source.key][sentence, also] = None
         return list(dict.fromkeys(numbers))
@@ -136,6 +139,7 @@ class Numbering:
     def _number(self, node: str, source: Source) -> int:
         self._sources.setdefault(source.key, source)
         self._said.setdefault(source.key, {})
+        self._quoted.setdefault(source.key, {})
         citing = self._nodes.setdefault(source.key, [])
         if node not in citing:
             citing.append(node)
@@ -155,12 +159,25 @@ class Numbering:
             title=source.title,
             place=source.place,
             locator=dict(source.locator),
-            quote=source.quote,
+            quote=self._quote(source),
             passage=source.passage,
             check=check.verdict,
             reason=check.why(self.lang),
             nodes=nodes,
         )
+
+    def _quote(self, source: Source) -> str:
+        """The source line's quote and what else the report says of the passage word by word, in the passage's order."""
+        more = [s for s in self._quoted[source.key] if source.passage and s not in source.quote]
+        parts = {squeezed(source.quote): source.quote} if source.quote else {}
+        for sentence in more:
+            key = squeezed(sentence)
+            if key and not any(key in known for known in parts) and quote_stands(sentence, source.passage):
+                parts = {known: part for known, part in parts.items() if known not in key} | {key: sentence}
+        if len(parts) < 2:
+            return "".join(parts.values())
+        passage = squeezed(source.passage)
+        return " … ".join(parts[key] for key in sorted(parts, key=lambda key: passage.find(key.rstrip(".。"))))
 
 
 def marks(numbers: list[int]) -> str:
@@ -168,8 +185,7 @@ def marks(numbers: list[int]) -> str:
     return "".join(own(n) for n in numbers)
 
 
-def _last_sentence(text: str) -> str:
-    """What a citation behind `text` vouches for: the sentence it follows."""
+def _sentences(text: str) -> list[str]:
+    """Of what stands before a citation, the sentences of its last paragraph; it vouches for the last of them."""
     lines = [line for line in text.strip().split("\n") if line.strip()]
-    found = sentences(lines[-1]) if lines else []
-    return found[-1].strip() if found else ""
+    return [sentence.strip() for sentence in sentences(lines[-1])] if lines else []

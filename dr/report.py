@@ -161,7 +161,8 @@ class _Writer:
         if not self.cited:
             return None
         if self.given is None:
-            chosen = extractive(self.findings.question, list(self.cited.values()))
+            asked = {node.id: node.sub_question for node in self.findings.answered}
+            chosen = extractive(self.findings.question, list(self.cited.values()), asked)
             text = "\n\n".join(self.quoted(quote) for quote in chosen)
         else:
             text, _ = self.text(None, name_nodes(plain(self.given), self.cited))
@@ -215,16 +216,20 @@ class _Writer:
             stretch = piece.text if numbers or not piece.ids else piece.text.rstrip()  # the space before a lost mark
             whole += [stretch, marks(numbers)]
             same = _same(piece.text)
-            if len(same) >= _SAME_CHARS and same in self.said and numbers:
+            if len(same) >= _SAME_CHARS and same in self.said and bool(numbers) == bool(piece.ids):
                 above += [n for n in numbers if n not in above]
                 continue
             self.said.add(same)
-            shown += [self.above(above), stretch, marks(numbers)]
+            shown += [self.above(above, shown), stretch, marks(numbers)]
             above = []
-        return "".join(whole), "".join([*shown, self.above(above)])
+        return "".join(whole), "".join([*shown, self.above(above, shown)])
 
-    def above(self, numbers: list[int]) -> str:
-        return self.say("finding_above", numbers=marks(numbers)) if numbers else ""
+    def above(self, numbers: list[int], before: list[str]) -> str:
+        """The reference to what the report has said, apart from the text `before` it."""
+        if not numbers:
+            return ""
+        gap = " " if self.findings.language == "en" and before and not before[-1][-1:].isspace() else ""
+        return gap + self.say("finding_above", numbers=marks(numbers))
 
     # -- contradictions and doubts ----------------------------------------------------------------------------------
 

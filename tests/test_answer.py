@@ -57,6 +57,17 @@ def test_a_citation_that_leads_nowhere_does_not_count() -> None:
     assert quote == Quoted("N1", "So it is. And so.", ())
 
 
+def test_a_node_is_heard_that_answers_its_own_question_in_other_words() -> None:
+    nodes = [cited("N1", f"{HEAT} [local-1]"), cited("N1_maker", "Linhai makes the plates of titanium. [local-1]")]
+    asked = {"N1": QUESTION, "N1_maker": "Who is Linhai?"}
+    assert [q.node for q in extractive(QUESTION, nodes, asked)] == ["N1", "N1_maker"]
+    assert [q.node for q in extractive(QUESTION, nodes, {"N1": QUESTION, "N1_maker": QUESTION})] == ["N1"]
+
+
+def test_a_heading_is_no_sentence() -> None:
+    assert texts(cited("N1", f"2024 Heat [local-1] {HEAT} [local-2]")) == [HEAT]
+
+
 def test_the_answer_stays_short() -> None:
     nodes = [cited(f"N{i}", f"Heat number {i} of plant {i} in 2024. [local-1]") for i in range(50)]
     assert 1 <= len(texts(*nodes)) <= 8

@@ -180,6 +180,18 @@ def test_a_citation_vouches_for_the_sentence_before_it(tmp_path: Path) -> None:
     assert [r.check for r in numbers.references()] == ["supported"]
 
 
+def test_a_reference_quotes_all_that_the_report_says_of_its_passage(tmp_path: Path) -> None:
+    text = "Before it all. The screen is fixed. The bars are 20 millimetres apart. Divers cleared it eleven times."
+    lines = f'来源：{PLACE}, p. 3 — "The bars are 20 millimetres apart." [local-1]'
+    nodes = {"N1": node(conclusion=f"[结论] x\n\n{lines}\n", evidence=[passage(1, PLACE, text, page=3)])}
+    numbers = numbering(run_folder(tmp_path, nodes))
+    numbered(numbers, "N1", "Divers cleared it eleven times. [local-1] In my words: bars. [local-1]")
+    numbered(numbers, "N1", "The screen is fixed. The bars are 20 millimetres apart. [local-1]")
+    (found,) = numbers.references()
+    said = ("The screen is fixed.", "The bars are 20 millimetres apart.", "Divers cleared it eleven times.")
+    assert found.quote == " … ".join(said)
+
+
 def test_damaged_evidence_makes_gaps_not_errors(tmp_path: Path) -> None:
     nodes = {"N1": node(conclusion=BOTH, files={"evidence.jsonl": '{"id": 5}\nnot json\n{"id": "[x-1]", "kind"'})}
     numbers = numbering(run_folder(tmp_path, nodes))

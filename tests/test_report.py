@@ -118,6 +118,24 @@ def test_a_repeated_sentence_is_shown_once(tmp_path: Path) -> None:
     assert running.count("(quoted above: [2])") == 2
 
 
+def test_a_remark_that_every_node_makes_is_shown_once(tmp_path: Path) -> None:
+    remark = "\n\n(No language model was used: every sentence is quoted.)"
+    nodes = {}
+    for name, sentence in (("N1", DELIVERED), ("N2", SCREENS)):
+        nodes[name] = node(**quoting(sentence))
+        nodes[name]["conclusion"] = nodes[name]["conclusion"].replace("\n\n", remark + "\n\n", 1)
+    made = build(collect(run_folder(tmp_path, nodes)))
+    assert made.markdown.count("every sentence is quoted") == 1
+    assert all("every sentence is quoted" in n["conclusion"] for n in made.result["nodes"])
+
+
+def test_what_was_said_is_referred_to_in_place(tmp_path: Path) -> None:
+    nodes = {"N1": node(**quoting(DELIVERED)), "N2": node(**quoting(SCREENS, DELIVERED, CLOSED))}
+    text = text_of(run_folder(tmp_path, nodes), answer="Short.")
+    # The number differs: N2 quotes the same words as N1, of the same page, so it is the same reference.
+    assert f"{SCREENS} [2] (quoted above: [1]) {CLOSED} [3]" in text
+
+
 def test_reservations_are_words(folder: RunFolder) -> None:
     assert "*Reservation: the conclusion is a single sentence*" in text_of(folder)
 

@@ -95,13 +95,22 @@ def _judged(ours: list[str], theirs: list[str], changes: list[_Change], passage:
         if not quantities.missing(_joined(mine), _joined(other)):
             if any(c.isdigit() for c in _joined(mine)):
                 continue  # the same number, written in another way
-        elif quantities.quantities(_joined(other)) and any(c.isdigit() for c in _joined(other)):
+        elif _rival_numbers(mine, other[: len(mine) + 2] if i2 == len(ours) else other):
             return Difference(_joined(other), _joined(mine))
         if _names(mine) and _names(other) and not _names(mine) & _names(_tokens(passage)):
             return Difference(_joined(other), _joined(mine))
         if not {token.casefold() for token in other} <= _STOP | _AUXILIARY:  # he -> Ken: who is meant was written out
             doubtful = doubtful or Difference(_joined(other), _joined(mine), contradicts=False)
     return doubtful
+
+
+def _rival_numbers(mine: list[str], other: list[str]) -> bool:
+    """Whether the two put one number in the place of another of its kind, with few words around it."""
+    if max(len(mine), len(other)) > 5:
+        return False
+    ours = [q for q in quantities.quantities(_joined(mine)) if q.certain]
+    theirs = [q for q in quantities.quantities(_joined(other)) if any(c.isdigit() for c in q.raw)]
+    return any(a.kind == b.kind and a.is_year == b.is_year for a in ours for b in theirs)
 
 
 def _part_of_word(ours: list[str], theirs: list[str], i1: int, i2: int, j1: int, j2: int) -> bool:

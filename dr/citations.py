@@ -132,11 +132,13 @@ def check_citation(sentence: str, quote: str, passage: str, also: Sequence[str] 
     if not passage.strip():
         return Check(NOT_CHECKED, "no_passage")
     if quote.strip() and not quote_stands(quote, passage):
-        return _told(alterations.altered(quote, passage)) or Check(NOT_CHECKED, "quote_missing")
+        difference = alterations.altered(quote, passage)
+        return _told(difference) if difference else Check(NOT_CHECKED, "quote_missing")
     if quote_stands(claim, passage):
         return Check(SUPPORTED)
-    if difference := _told(alterations.altered(claim, passage)):
-        return difference
+    difference = alterations.altered(claim, passage)
+    if difference and not (also and _said_by(difference, also)):
+        return _told(difference)
     absent = quantities.missing(claim, passage)
     missing_everywhere = [q for q in absent if not any(numbers_stand(_alone(q), other) for other in also)]
     if missing_everywhere:
@@ -151,9 +153,12 @@ def check_citation(sentence: str, quote: str, passage: str, also: Sequence[str] 
     return Check(NOT_CHECKED, "nothing")
 
 
-def _told(difference: Difference | None) -> Check | None:
-    if difference is None:
-        return None
+def _said_by(difference: Difference, also: Sequence[str]) -> bool:
+    """Whether what the claim says otherwise than this passage may be due to another passage that it cites."""
+    return not difference.contradicts or any(quote_stands(difference.ours, other) for other in also)
+
+
+def _told(difference: Difference) -> Check:
     facts = (("theirs", difference.theirs), ("ours", difference.ours))
     if difference.negated:
         return Check(CONTRADICTED, "negated", facts)

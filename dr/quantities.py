@@ -35,7 +35,7 @@ _SCALES = {
     **{"万亿": 10**12, "千万": 10**7, "百万": 10**6, "千亿": 10**11, "百亿": 10**10, "十亿": 10**9},
 }
 _SCALE = "|".join(sorted(_SCALES, key=len, reverse=True))
-_DIGITS = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:[\u00a0\u2009\u202f]\d{3})+(?!\d)|\d+(?:\.\d+)?"
+_DIGITS = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
 _NUMBER = (
     rf"(?P<name>[A-Za-z]+(?:-|\u2010)?)?(?P<digits>{_DIGITS})(?:(?:st|nd|rd|th)\b)?"
     rf"(?P<scale>\s?-?(?:{_SCALE})(?![a-z]))?(?P<percent>\s?(?:%|percent\b|per cent\b|pct\b))?"
@@ -81,6 +81,7 @@ _MONTHS = {
 }
 _MONTH = r"(?i)\b(" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\b\.?"
 _CITATION = r"\[(?:rag|web|code|local|mem|\d{1,3})(?:-\d+)?\]"
+_THIN_GAP = r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))"
 _LIST_MARK = r"^\s*(?:\(?\d{1,2}[.)、]\s|[-*•]\s)"
 
 
@@ -90,7 +91,8 @@ def without_citations(text: str) -> str:
 
 def quantities(text: str) -> list[Quantity]:
     """Every number of `text`, in no particular order; months of dates count as numbers."""
-    text = re.sub(_LIST_MARK, "", unicodedata.normalize("NFKC", without_citations(text)))
+    text = re.sub(_THIN_GAP, "", without_citations(text))  # before NFKC makes a plain space of it
+    text = re.sub(_LIST_MARK, "", unicodedata.normalize("NFKC", text))
     found = [*_arabic(text), *_chinese(text), *_english(text)]
     return found + [
         Quantity(m[1], Decimal(_MONTHS[m[1].casefold()]), unit="month", certain=_dated(text, m))

@@ -110,14 +110,14 @@ def _walk(top: Path, fence: Callable[[Path], bool]) -> Iterator[Path | Unreadabl
         folders[:] = sorted(name for name in folders if not _hidden(name) and fence(here / name))
         for name in [name for name in folders if (here / name).is_symlink()]:
             folders.remove(name)  # one that stays inside `top` is reached by its own name
-            if not (here / name).resolve().is_relative_to(top):
+            if not Path(os.path.realpath(here / name)).is_relative_to(top):
                 yield Unreadable("outside", str(here / name))
         for name in sorted(names):
             entry = here / name
             if _hidden(name):
                 continue
             if entry.is_symlink():
-                target = entry.resolve()
+                target = Path(os.path.realpath(entry))  # unlike resolve(), it passes over a loop
                 if not target.is_relative_to(top):
                     yield Unreadable("outside", str(entry))
                     continue

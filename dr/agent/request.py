@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +33,7 @@ def node_folder(root: Root, name: str) -> NodeFolder:
     for part in parts:
         check_name(part, "part of --task")
     path = root.temp.joinpath(*parts)
-    if not path.resolve().is_relative_to(root.temp.resolve()):
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root.temp)):
         raise UsageError(f"use {path} as node folder", "a symlink leads out of temp/", "remove the symlink")
     return NodeFolder(path)
 
@@ -54,7 +55,7 @@ def from_folder(folder: NodeFolder) -> Request:
 
 def _check_output(context: Context, folder: NodeFolder) -> None:
     output = Path(context.output_file)
-    inside = output.is_absolute() and output.resolve().parent == folder.path.resolve()
+    inside = output.is_absolute() and os.path.realpath(output.parent) == os.path.realpath(folder.path)
     ours = (folder.input.name, folder.final_answer.name, folder.conclusion.name)
     if not inside or output.suffix not in (".txt", ".md") or output.name in ours:
         raise FormatError(

@@ -46,7 +46,7 @@ def _divide(text: str, sentences: Splitter) -> Iterator[str]:
     glue = "\n" if text.count("\n") > 3 else (" " if re.search(r"[.!?]\s", text) else "")
     part = ""
     for unit in (piece for long in units for piece in _pieces(long)):
-        if part and len(part) + len(unit) > MOST:
+        if part and len(part) + len(glue) + len(unit) > MOST:
             yield part
             part = ""
         part = f"{part}{glue}{unit}" if part else unit

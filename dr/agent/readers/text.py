@@ -77,7 +77,7 @@ class _Markdown:
                 self.blocks.append(self.block(_row(line), number))
         elif (heading := _heading(line, self.held)) is not None:
             if not line.startswith("#"):
-                self.held.clear()  # its text was the line before
+                self.held.pop()  # its text is the line before
             self.flush()
             self.section = heading
             self.title = self.title or heading
@@ -115,8 +115,9 @@ def _front_matter(lines: list[str]) -> int:
 def _heading(line: str, held: list[str]) -> str | None:
     if match := _HEADING.match(line):
         return _plain(match[2])
-    if _UNDERLINE.match(line) and len(held) == 1 and held[0].strip() and len(held[0]) <= _TITLE_CHARS:
-        return _plain(held[0].strip())
+    alone = bool(held) and (len(held) == 1 or not held[-2].strip())
+    if _UNDERLINE.match(line) and alone and 0 < len(held[-1].strip()) <= _TITLE_CHARS:
+        return _plain(held[-1].strip())
     return None
 
 

@@ -93,8 +93,7 @@ def synth(root: Root, terminal: Terminal, task: str, from_: Path | None, now: bo
                 opened.runner.machine.skip(node_id, "by_hand")
         opened.finish(answer)
         code = session.exit_code(opened.run.record, opened.runner.machine)
-    result = files.read_json(folder.result)
-    terminal.result(result, f"{result['answer']}\n\n{folder.report}")
+    _show_report(terminal, folder)
     return code
 
 
@@ -328,6 +327,13 @@ def _planned(
     return folder, settings
 
 
+def _show_report(terminal: Terminal, folder: RunFolder) -> None:
+    """The answer and the report's path; without an answer what was tried, node by node."""
+    result = files.read_json(folder.result)
+    answer = result["answer"] or "\n".join(f"{n['id']}: {n['error'] or n['state']}" for n in result["nodes"])
+    terminal.result(result, f"{answer}\n\n{folder.report}")
+
+
 def _drive(root: Root, terminal: Terminal, folder: RunFolder, settings: Settings) -> int:
     with session.opened(root, folder, settings, terminal.event) as run_session:
         run_session.drive()
@@ -343,6 +349,5 @@ def _drive(root: Root, terminal: Terminal, folder: RunFolder, settings: Settings
             {"task": folder.task, "status": record.status, "reason": record.reason, "next": next_step}, next_step
         )
         return code
-    result = files.read_json(folder.result)
-    terminal.result(result, f"{result['answer']}\n\n{folder.report}")
+    _show_report(terminal, folder)
     return code

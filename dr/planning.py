@@ -22,8 +22,13 @@ class Deepening:
 class Planner(Protocol):
     """Pure: knows no process, retry or timeout, and sees conclusions, never source text."""
 
-    def replan(self, goal: str, history: Sequence[Step], last_error: str) -> list[Step]:
-        """The plan from the cursor on, after a failure; [] when there is no better one."""
+    def replan(
+        self, goal: str, history: Sequence[Step], last_error: str, remaining: Sequence[Step] = ()
+    ) -> list[Step]:
+        """The plan from the cursor on, after a failure; [] when there is no better one.
+
+        remaining: what is left of the old plan, the failed step included.
+        """
 
     def deepen(self, question: str, dag: Dag, findings: Mapping[str, str], number: int, room: int) -> Deepening:
         """Round `number` (from 2), at most `room` nodes. findings: node id -> conclusion."""

@@ -108,7 +108,8 @@ class Runner:
                 if self.machine.states[step.id] is State.PENDING:
                     self.machine.skip(step.id, self.machine.spent_on_starts or "not_reached")
             return False
-        return self.deepens and self.machine.spent is None and self._deepen()
+        found = any(s is State.DONE for s in self.machine.states.values())
+        return found and self.deepens and self.machine.spent is None and self._deepen()
 
     # -- launching ------------------------------------------------------------------------------------------------
 
@@ -266,7 +267,8 @@ class Runner:
 
     def _replan(self, error: str) -> None:
         try:
-            new = self.planner.replan(self.run.record.question, list(self.machine.history), error)
+            known = list(self.machine.history), error, self.machine.remaining()
+            new = self.planner.replan(self.run.record.question, *known)
         except Exception as failure:  # noqa: BLE001 - a planner is foreign code; the run ends and says why
             self.machine.planner_failed(f"{type(failure).__name__}: {failure}")
             return

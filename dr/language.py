@@ -191,7 +191,7 @@ _STOP_STEMS = STOP_WORDS | {stem(w) for w in STOP_WORDS}
 
 
 def content_terms(text: str) -> list[str]:
-    """Distinct terms that carry content, in order: no stop or question words; of CJK text pairs, or a lone character."""
+    """Distinct terms that carry content, in order: no stop or question words; CJK text as pairs or lone characters."""
     found: dict[str, None] = {}
     for run in _WORD.findall(fold(text)):
         if not _CJK_CHAR.match(run):
@@ -229,7 +229,7 @@ _CJK_NAME = re.compile(
 
 
 def names(text: str) -> list[str]:
-    """Proper names in order, each once: quoted titles, capitalised words, Latin words in CJK text, CJK names by form."""
+    """Proper names in order, each once: quoted titles, capitalised words, Latin words in CJK text, CJK names."""
     found = [(m.start(), next(g for g in m.groups() if g)) for m in _QUOTED.finditer(text)]
     for match in _CAPITALS.finditer(_QUOTED.sub(lambda m: "\x00" * len(m.group()), text)):
         found += _trimmed(match, text)
@@ -250,7 +250,9 @@ def _trimmed(match: re.Match[str], text: str) -> list[tuple[int, str]]:
         start += len(words.pop(0)) + 1
     while words and (re.fullmatch(_LINK, words[-1]) or (words[-1].isdigit() and len(words) == 1)):
         words.pop()
-    name = re.sub(r"['’]s?$", "", " ".join(words)).rstrip(".,'’-")
+    name = " ".join(words).rstrip(".,-")
+    if re.match(r"\s+\w", text[match.end() :]):  # owns what follows; at the end of a list it is part of the name
+        name = re.sub(r"['’]s?$", "", name)
     opens = not text[: match.start()].strip() or text[: match.start()].rstrip()[-1] in ".?!:"
     alone = len(words) == 1 and opens and start == match.start() and name[1:].islower() and name.casefold() in _OPENERS
     return [] if len(name) < 2 or alone else [(start, name)]

@@ -1,17 +1,25 @@
 """A question and passages -> the few passages to cite, the sentences of them to quote, and where they lead.
 
-Pure: no file.
+Pure: no file. Questions that one passage does not answer are answered by two: pairs are weighed together (dr/pairs.py).
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dr import language
 from dr.contract import Passage
+from dr.language import content_words, fold
+from dr.pairs import Doc, Field
+from dr.quoting import answer_sentences, best_sentences
+
+__all__ = ["Quote", "Ranked", "Selection", "answer_sentences", "rank", "select"]
+
+LEADS = 2
+_LIKELY = 0.06  # chance of belonging to the evidence from which a document is a lead
+_TOUCHES = 0.15  # share of the question a passage has to speak of to be cited at all
+_ADDS = 0.05  # share of the question that a partner has to speak of, unless the two are linked
 
 
 @dataclass(frozen=True)
@@ -33,7 +41,7 @@ class Quote:
 
 @dataclass(frozen=True)
 class Selection:
-    """quotes: best first. leads: titles of other documents of the same source that the cited passages mention.
+    """quotes: best first. leads: titles of other documents of the same source worth a look, best first.
     uncovered: words of the question that stand in no cited passage."""
 
     quotes: list[Quote]
@@ -43,16 +51,8 @@ class Selection:
 
 def rank(question: str, passages: Sequence[Passage], k: int) -> list[Ranked]:
     """The `k` passages that fit best, best first; passages without a term of the question are left out."""
-    terms = language.content_terms(question)
-    docs = [Counter(language.tokens(f"{p.title} {p.title} {p.text}")) for p in passages]
-    average = sum(map(Counter.total, docs)) / max(1, len(docs))
-    idf = {t: math.log(1 + (len(docs) + 0.5) / (0.5 + sum(t in d for d in docs))) for t in terms}
-    found = []
-    for passage, doc in zip(passages, docs, strict=True):
-        norm = 1.2 * (0.25 + 0.75 * doc.total() / average)
-        score = sum(idf[t] * doc[t] * 2.2 / (doc[t] + norm) for t in terms if t in doc)
-        if score > 0:
-            found.append(Ranked(passage, score))
+    field = Field(question, passages)
+    found = [Ranked(doc.passage, score) for doc in field.docs if (score := field.bm25(doc)) > 0]
     return sorted(found, key=lambda r: -r.score)[:k]
 
 
@@ -65,14 +65,73 @@ def select(
     aspects: Sequence[str] | None = None,
 ) -> Selection:
     """What a node cites. aspects: parts of the question that each want a citation. Empty when nothing fits."""
-    quotes = []
-    for ranked in rank(sub_question, passages, 2):
-        found = language.sentences(ranked.passage.text)
-        quotes.append(Quote(ranked.passage, found[:2], ranked.score))
-    cited = " ".join(f"{q.passage.title} {q.passage.text}" for q in quotes)
-    titles = dict.fromkeys(p.title for p in passages)
-    shown = {q.passage.title for q in quotes}
-    leads = [t for t in titles if t and t not in shown and t.casefold() in cited.casefold()]
-    present = set(language.tokens(cited))
-    uncovered = [w for w in language.content_words(sub_question) if not set(language.content_terms(w)) <= present]
-    return Selection(quotes, leads, uncovered)
+    if aspects and len(aspects) > 1:
+        return _merged(
+            [select(a, passages, root_question=root_question, parent_conclusions=parent_conclusions) for a in aspects]
+        )
+    known = "\n".join((parent_conclusions or {}).values())
+    field = Field(sub_question, passages, known)
+    focused = bool(root_question) and fold(root_question).strip() != fold(sub_question).strip()
+    named = field.named() if focused else []
+    if named:
+        cited, leads = named[:1], field.led_to(named[0], known)
+        strength = {cited[0].index: field.relevance(cited[0])}
+    else:
+        cited, leads, strength = _pair(field)
+    if not cited:
+        return Selection([], [], content_words(sub_question))
+    terms = dict(field.weights)
+    if focused:
+        for term, weight in Field(root_question, [d.passage for d in cited]).weights.items():
+            terms.setdefault(term, 0.5 * weight)
+    return Selection(
+        [_quote(doc, cited, terms, f"{root_question} {sub_question}", strength[doc.index]) for doc in cited],
+        list(dict.fromkeys(doc.title for doc in leads))[:LEADS],
+        field.uncovered(cited, content_words(sub_question)),
+    )
+
+
+def _pair(field: Field) -> tuple[list[Doc], list[Doc], dict[int, float]]:
+    """The pair of passages that answers best, one alone when the other adds nothing, and what else is likely."""
+    pairs = field.pairs()
+    if not pairs:
+        lone = [d for d in field.docs if field.covers(d) >= _TOUCHES or d.asked]
+        return lone[:1], [], {d.index: field.relevance(d) for d in lone}
+    top = pairs[0][0]
+    chance: dict[int, float] = {}
+    total = 0.0
+    for score, one, other in pairs:
+        odds = math.exp(score - top)
+        total += odds
+        for doc in (one, other):
+            chance[doc.index] = chance.get(doc.index, 0.0) + odds
+    chance = {i: odds / total for i, odds in chance.items()}
+    _, one, other = pairs[0]
+    first, second = sorted((one, other), key=field.relevance, reverse=True)
+    if field.covers(first) < _TOUCHES and not first.asked:
+        return [], [], {}
+    helps = field.covers(second) >= _ADDS or field.linked(first, second) > 0
+    cited = [first, second] if helps else [first]
+    places = {d.passage.place for d in cited}
+    others = sorted((d for d in field.docs if chance.get(d.index, 0.0) >= _LIKELY), key=lambda d: -chance[d.index])
+    return cited, [d for d in others if d.passage.place not in places], chance
+
+
+def _quote(doc: Doc, cited: Sequence[Doc], terms: Mapping[str, float], question: str, score: float) -> Quote:
+    links = [alias.folded for other in cited if other is not doc for alias in other.aliases[:1]]
+    return Quote(doc.passage, best_sentences(doc.passage, terms, question, links), score)
+
+
+def _merged(selections: Sequence[Selection]) -> Selection:
+    quotes: dict[tuple[str, str], Quote] = {}
+    for quote in (q for s in selections for q in s.quotes):
+        key = (quote.passage.place, quote.passage.text)
+        old = quotes.get(key)
+        if old is not None:
+            wanted = {*old.sentences, *quote.sentences}
+            order = [s for s in best_sentences(quote.passage, {}, "", limit=10_000) if s in wanted]
+            quote = Quote(quote.passage, order, max(old.score, quote.score))
+        quotes[key] = quote
+    leads = list(dict.fromkeys(lead for s in selections for lead in s.leads))
+    uncovered = list(dict.fromkeys(word for s in selections for word in s.uncovered))
+    return Selection(list(quotes.values()), leads, uncovered)

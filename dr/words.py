@@ -227,6 +227,36 @@ WORDS: dict[str, tuple[str, str]] = {
         "Nobody can answer questions.",
     ),
     "deepen_rounds": ("轮数已到上限", "the limit of rounds is reached"),
+    # the offline planner: what a plan says of itself, and the questions of deepening nodes
+    "plan_single": (
+        "一组来源、一个步骤就能回答这个问题，因此计划只有一个节点",
+        "one group of sources and one step answer this question, so the plan is a single node",
+    ),
+    "plan_expected": ("能回答问题的原文句子及其出处", "sentences that answer, each with the passage it stands in"),
+    "separator_list": ("；", "; "),
+    "comma_list": ("、", ", "),
+    "deepen_about": ("关于《{title}》，资料中有哪些内容？", "What do the sources say about {title}?"),
+    "deepen_about_terms": (
+        "关于《{title}》，资料中有哪些内容（{terms}）？",
+        "What do the sources say about {title}, with regard to {terms}?",
+    ),
+    "deepen_conflict": (
+        "关于“{topic}”，两处说法不同（{one} 与 {other}），资料中各是怎么说的？",
+        "Two conclusions differ on this: {topic} ({one} against {other}). What do the sources say?",
+    ),
+    "deepen_why_lead": ("结论提到《{title}》，尚未查看", "a conclusion leads to {title}, which was not looked at"),
+    "deepen_why_link": ("多个结论都提到 {name}", "several conclusions mention {name}"),
+    "deepen_why_conflict": ("同一数量的数值不同：{one} 与 {other}", "one quantity has two values: {one} and {other}"),
+    "deepen_no_findings": ("还没有任何结论可以深化", "no conclusion is there to go on from"),
+    "deepen_no_lead": (
+        "问题中的“{terms}”尚未涉及，但没有线索指向能回答它的资料",
+        "the question's {terms} is still open, but nothing leads to a source that could answer it",
+    ),
+    "deepen_repeats": ("能想到的问题都已问过", "every further question was asked before"),
+    "deepen_covered": (
+        "结论已涵盖问题的各个方面，也没有新的线索",
+        "the conclusions speak of all of the question, and no lead is left",
+    ),
     "deepen_room": ("追加节点数已到上限", "the limit of appended nodes is reached"),
     "why_no_parent_answered": (
         "它依赖的节点都没有结论",

@@ -1,0 +1,131 @@
+"""A passage -> the names its document goes by, and whether a text mentions one of them. Pure.
+
+A title stands in the passage, in the name of the file, or only in the first words of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from dr.contract import Passage
+from dr.language import content_terms, fold
+
+_NUMBERED = re.compile(
+    r"(?:p|par|para|paragraph|doc|document|page|file|chunk|part|section|text|note|item|untitled|index|readme|文档|段落|文件|第)?"
+    r"[\s_.#-]*\d*[\s_.-]*[页章节段]?",
+    re.I,
+)
+_BRACKETS = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
+_SUBJECT = re.compile(
+    r"[\"'“‘《「]?(?P<name>[^\n(（,，;；:：。.!?]{2,80}?|(?:[^\n(（,，;；:：。!?]{2,80}?))[\"'”’》」]?"
+    r"(?:\s*[(（,，]|\s+(?:is|was|are|were|refers|has|had)\s|(?:是|为|位于|成立于|出生于|生于))"
+)
+_LONGEST = 12  # words of a title that stands before the text without a line of its own
+FULL, PART = 1.0, 0.6  # a mention by the whole name; by a single word or a shortened name
+
+
+@dataclass(frozen=True)
+class Alias:
+    """One name. folded: as compared; weight: what a mention by this name is worth."""
+
+    text: str
+    folded: str
+    weight: float
+
+    @property
+    def one_word(self) -> bool:
+        return self.weight < FULL
+
+
+def title_of(passage: Passage) -> str:
+    """The name under which a reader would ask for the passage's document."""
+    return own_title(passage) or _first_words(passage.text) or passage.title or stem_of(passage.place)
+
+
+def own_title(passage: Passage) -> str:
+    """The title given by the document or its file name; "" when that is only a number."""
+    for title in (passage.title, stem_of(passage.place)):
+        plain = _plain(title)
+        if not _NUMBERED.fullmatch(plain):
+            return plain
+    return ""
+
+
+def aliases(passage: Passage) -> tuple[Alias, ...]:
+    """Every name of the passage's document, the best first."""
+    given, first = own_title(passage), _first_words(passage.text)
+    found: dict[str, Alias] = {}
+    for name in (given or first, first if given and _share_a_word(given, first) else ""):
+        bare = _BRACKETS.sub("", name).strip() or name
+        short = re.split(r"[,，]\s", bare)[0]  # "Hilo, Hawaii"
+        for text, factor in ((bare, FULL), (short, PART)):
+            terms = content_terms(text)
+            if terms and len(text) > 1:
+                folded = fold(text)
+                found.setdefault(folded, Alias(text, folded, min(factor, FULL if len(terms) > 1 else PART)))
+    return tuple(found.values())
+
+
+def mentions(text: str, folded: str, names: tuple[Alias, ...]) -> float:
+    """What the best mention in `text` of one of the names is worth, 0 when there is none. folded: fold(text)."""
+    best = 0.0
+    for alias in names:
+        if alias.weight > best and alias.folded in folded:
+            where, wanted = (text, alias.text) if alias.one_word else (folded, alias.folded)
+            if _stands_alone(where, wanted):  # one word counts only as it is written: Shape is no shape
+                best = alias.weight
+    return best
+
+
+def stem_of(place: str) -> str:
+    """The last part of a path or URL, without its suffix."""
+    name = re.split(r"[/\\]", place.rstrip("/\\"))[-1]
+    return re.sub(r"\.\w{1,5}$", "", name)
+
+
+def _stands_alone(text: str, wanted: str) -> bool:
+    """Whether `wanted` is in `text` and not a part of a longer word. CJK has no space between words."""
+    start = text.find(wanted)
+    while start >= 0:
+        end = start + len(wanted)
+        before, after = text[start - 1 : start], text[end : end + 1]
+        if not (_joins(before, wanted[0]) or _joins(after, wanted[-1])):
+            return True
+        start = text.find(wanted, start + 1)
+    return False
+
+
+def _joins(outer: str, inner: str) -> bool:
+    return outer.isalnum() and inner.isalnum() and outer < "\u2e80" and inner < "\u2e80"
+
+
+def _plain(title: str) -> str:
+    title = title.strip().lstrip("#").strip()
+    if "&" in title and ";" in title:
+        from html import unescape
+
+        title = unescape(title)
+    return title if " " in title else title.replace("_", " ").strip()
+
+
+def _share_a_word(one: str, other: str) -> bool:
+    return not set(content_terms(one)).isdisjoint(content_terms(other))
+
+
+def _first_words(text: str) -> str:
+    """The title that `text` begins with: a short first line, words said twice, or the subject of the first sentence."""
+    head = text.lstrip("# \t\n")[:400]
+    line, _, rest = head.partition("\n")
+    if rest.strip() and len(line) <= 100 and not line.rstrip().endswith(tuple("。！？.!?；;，,：:")):
+        return line.strip()
+    words = head.split()
+    for n in range(1, min(_LONGEST, len(words) - 1)):  # "Viva (UK) Viva (stylised as VIVA) is a channel"
+        if fold(words[n]).strip("\"'“”") == fold(words[0]).strip("\"'“”") and words[0][:1].isupper():
+            return " ".join(words[:n])
+    subject = _SUBJECT.match(head)
+    if subject is None:
+        return ""
+    name = re.sub(r"^(?:The|A|An)\s+", "", subject["name"]).strip()
+    begins = name[:1]
+    return name if begins.isupper() or begins.isdigit() or begins > "\u2e80" else ""

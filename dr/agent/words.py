@@ -44,7 +44,6 @@ WORDS: dict[str, tuple[str, str]] = {
         "{pages} 页中有 {lost} 页没有可用的文字",
         "{lost} of {pages} pages hold no usable text",
     ),
-    "garbled": ("文字是乱码，不予引用", "its text is garbled and is not quoted"),
     "docx_broken": ("DOCX 已损坏（{detail}）", "the DOCX is broken ({detail})"),
     "docx_bomb": ("DOCX 解压后太大（超过 {limit} MB）", "the DOCX is too large when unpacked (over {limit} MB)"),
     "html_broken": ("HTML 无法解析（{detail}）", "the HTML cannot be parsed ({detail})"),
@@ -67,7 +66,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "nothing_next": ("换一个来源，或换一种问法", "give another source, or ask in other words"),
     # plans of the offline mind
     "goal": ("回答：{question}", "Answer: {question}"),
-    "goal_aspect": ("查明：{aspect}", "Find out: {aspect}"),
     "step_find": ("找出直接回答“{question}”的段落并引用原文", "Find and quote the passages that answer: {question}"),
     "step_item": ("查找编号条目“{item}”", "Look up the numbered item {item}"),
     "step_follow": (

@@ -35,6 +35,11 @@ class Root:
         return self.path / "config.yaml"
 
     @property
+    def hosts(self) -> Path:
+        """A lock file per web host, so that all runs of the root ask one thing at a time of each."""
+        return self.temp / ".hosts"
+
+    @property
     def is_genericagent(self) -> bool:
         return self.agentmain.is_file() and (self.path / "ga.py").is_file() and self.memory.is_dir()
 
@@ -103,12 +108,39 @@ class RunFolder:
         return self.path / "sources"
 
     @property
+    def snapshots(self) -> SnapshotFolder:
+        return SnapshotFolder(self.sources)
+
+    @property
     def log(self) -> Path:
         """stdout and stderr of a detached runner."""
         return self.path / "runner.log"
 
     def node(self, node_id: str) -> NodeFolder:
         return NodeFolder(self.path / node_id)
+
+
+@dataclass(frozen=True)
+class SnapshotFolder:
+    """sources/: the text of each fetched source under its SHA-256, and under urls/ which one a URL led to."""
+
+    path: Path
+
+    def text(self, sha256: str) -> Path:
+        return self.path / f"{sha256}.txt"
+
+    def record(self, sha256: str) -> Path:
+        return self.path / f"{sha256}.json"
+
+    @property
+    def urls(self) -> Path:
+        return self.path / "urls"
+
+    def url(self, key: str) -> Path:
+        return self.urls / f"{key}.json"
+
+    def url_lock(self, key: str) -> Path:
+        return self.urls / f"{key}.lock"
 
 
 @dataclass(frozen=True)

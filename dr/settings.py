@@ -73,6 +73,10 @@ class Settings:
     cancel: str | None = _setting(None, "command run after ending a launched subagent; {job} as above")
     llm_no: int | None = _setting(None, "number of the model for agents that know --llm_no", least=0)
     allow_private: bool = _setting(False, "WEB nodes may fetch private and link-local addresses")
+    searxng_url: str = _setting("", "address of a SearXNG that answers in JSON, for WEB nodes whose source is keywords")
+    search_api_key: str = _setting("", "key for search_url; never written anywhere")
+    search_url: str = _setting("https://api.tavily.com/search", "address of a search API of Tavily's form")
+    search_results: int = _setting(5, "pages of one search that are fetched", least=1)
     model: str = _setting("", "name of the chat model")
     base_url: str = _setting("", "address of an OpenAI-compatible API, up to and with /v1")
     api_key: str = _setting("", "key for base_url; never written anywhere")
@@ -80,7 +84,7 @@ class Settings:
     agents: Agents = field(default_factory=Agents)
 
 
-SECRETS = frozenset({"api_key"})
+SECRETS = frozenset({"api_key", "search_api_key"})
 
 
 def keys(settings: Any = None, prefix: str = "") -> Iterator[tuple[str, Any, Any]]:

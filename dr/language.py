@@ -7,16 +7,31 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
-from difflib import SequenceMatcher
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
 
+from dr.sentences import CJK, is_cjk, sentences
+
+
+__all__ = [
+    "content_terms",
+    "content_words",
+    "detect",
+    "fold",
+    "names",
+    "normalise",
+    "numbers",
+    "repeats",
+    "sentences",
+    "similar",
+    "stem",
+    "tokens",
+]
+
 SAME_QUESTION = 0.85  # similarity from which a question with the same numbers and names is a repetition
 
-_CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af\U00020000-\U0003134f"
-_CJK_CHAR = re.compile(f"[{_CJK}]")
-_LATIN_WORD = re.compile(r"[A-Za-z\u00c0-\u024f\u0370-\u052f]+")
+_LATIN_WORD = r"[A-Za-z\u00c0-\u024f\u0370-\u052f]+"
 
 # Words that carry no content, those that ask included.
 STOP_WORDS = frozenset(
@@ -39,107 +54,23 @@ _CJK_STOP = sorted(
     key=len,
     reverse=True,
 )
-_CJK_STOPS = re.compile("|".join(_CJK_STOP))
+_CJK_STOPS = "|".join(_CJK_STOP)
 
 
 def detect(text: str) -> str:
     """'zh' or 'en': whether CJK characters outnumber the words of other scripts."""
-    return "zh" if len(_CJK_CHAR.findall(text)) > len(_LATIN_WORD.findall(text)) else "en"
-
-
-# -- sentences --------------------------------------------------------------------------------------------------------
-
-_ABBREVIATIONS = frozenset(
-    """mr mrs ms dr prof rev fr st sr jr gen col lt capt sgt maj cmdr adm gov sen rep hon pres messrs mme mlle vs v etc
-    al e.g i.e eg ie cf ca c approx est viz no nos vol vols pp p fig figs eq eqs sec sect ch chap ed eds art para inc
-    ltd co corp bros dept univ assn ave blvd rd mt ft jan feb mar apr jun jul aug sep sept oct nov dec b d r fl a.k.a
-    op cit ibid transl trans incl excl max min ph.d""".split()
-)
-# A sentence may follow these even though they end in a period: "in the U.S. The ...", "Acme Inc. The ...".
-_MAY_END = frozenset("inc ltd co corp etc jr sr al bros st ft ave rd blvd est op cit".split())
-_STARTERS = frozenset(
-    """the a an it he she they we this that these those his her its their in on at by for from after before during since
-    as when while although however but and there one both many some most following""".split()
-)
-_CLOSERS = "\"'”’»)]}）】」』》〉"
-_END = re.compile(rf"[.!?…。！？]+[{re.escape(_CLOSERS)}]*")
-_BLOCK = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
-_ITEM = re.compile(r"[ \t]*(?:[-*•·#|>]|\d{1,3}[.)、]|[（(]?[一二三四五六七八九十]+[）)、])")
-_SHORT_LINE = 40  # characters; a shorter line without a full stop is a title, a heading or an item
-
-
-def sentences(text: str) -> list[str]:
-    """The sentences of `text` in order, each a verbatim substring without white space around it."""
-    found: list[str] = []
-    for block in _BLOCK.split(text):
-        for piece in _lines(block):
-            start = 0
-            for end in _ends(piece):
-                found.append(piece[start:end].strip())
-                start = end
-            found.append(piece[start:].strip())
-    return [s for s in found if s]
-
-
-def _lines(block: str) -> Iterator[str]:
-    """Lines of a block, those put together again that are one wrapped sentence."""
-    lines = block.split("\n")
-    width = max(map(len, lines))
-    start = position = 0
-    for line, following in pairwise(lines):
-        position += len(line) + 1
-        bare, begins = line.rstrip(), following.lstrip()[:1]
-        short = len(bare) < (_SHORT_LINE if not _CJK_CHAR.search(bare) else _SHORT_LINE // 2) or len(bare) < 0.6 * width
-        fresh = bool(begins) and not begins.islower() and begins not in ",;)，；、）"
-        unfinished = bare.endswith((",", "，", "、", "-", "(", "（"))
-        if _END.match(bare[-1:]) or _ITEM.match(following) or bare.lstrip().startswith(("#", "|")):
-            pass
-        elif not (short and fresh and not unfinished):
-            continue
-        yield block[start:position]
-        start = position
-    yield block[start:]
-
-
-def _ends(text: str) -> Iterator[int]:
-    """Where a sentence of `text` ends and another begins."""
-    for match in _END.finditer(text):
-        end, mark = match.end(), match.group()
-        if end == len(text):
-            return
-        if mark[0] in "。！？":
-            yield end
-            continue
-        if not text[end].isspace() and not _CJK_CHAR.match(text[end]):
-            continue  # 3.14, example.com, "e.g.,"
-        rest = text[end:].lstrip()
-        if not rest:
-            return
-        if rest[0].islower() or rest[0] in ",;:)":
-            continue
-        if mark[0] == "." and not mark.startswith("..") and _no_stop(text[: match.start()], rest):
-            continue
-        yield end
-
-
-def _no_stop(before: str, rest: str) -> bool:
-    """Whether the period after `before` belongs to an abbreviation or an initial."""
-    word = before[max(before.rfind(c) for c in " \t\n([\"“‘'") + 1 :]
-    folded = word.casefold().strip(".")
-    following = re.match(r"[^\W\d_]+", rest)
-    starts = following is not None and following.group().casefold() in _STARTERS
-    if len(folded) == 1 and folded.isalpha() and not _CJK_CHAR.match(folded):
-        return not starts or folded not in "ai"  # J. K. Rowling; "... vitamin A. The ..."
-    if re.fullmatch(r"(?:[a-z]\.)+[a-z]", folded):
-        return not starts  # U.S., a.m.
-    if folded in _ABBREVIATIONS:
-        return not (folded in _MAY_END and starts)
-    return folded.isdigit() and rest[0].isdigit() and len(folded) < 3
+    return "zh" if sum(map(is_cjk, text)) > len(re.findall(_LATIN_WORD, text)) else "en"
 
 
 # -- terms ------------------------------------------------------------------------------------------------------------
 
-_WORD = re.compile(rf"[{_CJK}]+|(?:(?![{_CJK}])[^\W_])+(?:['’](?:(?![{_CJK}])[^\W_])+)*")
+_PLAIN_WORD = r"[^\W_]+(?:'[^\W_]+)*"
+_WORD = rf"[{CJK}]+|(?:(?![{CJK}])[^\W_])+(?:['’](?:(?![{CJK}])[^\W_])+)*"
+
+
+def _runs(text: str) -> list[str]:
+    """The words of a folded text; of CJK text the runs between other characters."""
+    return re.findall(_PLAIN_WORD if text.isascii() else _WORD, text)
 
 
 def fold(text: str) -> str:
@@ -178,8 +109,8 @@ def stem(word: str) -> str:
 def tokens(text: str) -> list[str]:
     """Terms for ranking, in order and with repetition: stems; of CJK text every character and pair of characters."""
     found: list[str] = []
-    for run in _WORD.findall(fold(text)):
-        if _CJK_CHAR.match(run):
+    for run in _runs(fold(text)):
+        if is_cjk(run):
             found += run
             found += map("".join, pairwise(run))
         else:
@@ -193,12 +124,12 @@ _STOP_STEMS = STOP_WORDS | {stem(w) for w in STOP_WORDS}
 def content_terms(text: str) -> list[str]:
     """Distinct terms that carry content, in order: no stop or question words; CJK text as pairs or lone characters."""
     found: dict[str, None] = {}
-    for run in _WORD.findall(fold(text)):
-        if not _CJK_CHAR.match(run):
+    for run in _runs(fold(text)):
+        if not is_cjk(run):
             if run not in STOP_WORDS and (term := stem(run)) and term not in _STOP_STEMS:
                 found[term] = None
             continue
-        for part in filter(None, _CJK_STOPS.split(run)):
+        for part in filter(None, re.split(_CJK_STOPS, run)):
             found.update(dict.fromkeys([part] if len(part) == 1 else map("".join, pairwise(part))))
     return list(found)
 
@@ -206,9 +137,9 @@ def content_terms(text: str) -> list[str]:
 def content_words(text: str) -> list[str]:
     """The distinct content words as a reader would name them: folded words, whole CJK runs between stop words."""
     found: dict[str, None] = {}
-    for run in _WORD.findall(fold(text)):
-        if _CJK_CHAR.match(run):
-            found.update(dict.fromkeys(p for p in _CJK_STOPS.split(run) if p))
+    for run in _runs(fold(text)):
+        if is_cjk(run):
+            found.update(dict.fromkeys(p for p in re.split(_CJK_STOPS, run) if p))
         elif run not in STOP_WORDS and stem(run) not in _STOP_STEMS:
             found[run] = None
     return list(found)
@@ -216,12 +147,12 @@ def content_words(text: str) -> list[str]:
 
 # -- names and numbers ------------------------------------------------------------------------------------------------
 
-_QUOTED = re.compile(r"《([^《》]{1,60})》|“([^“”]{2,80})”|「([^「」]{1,60})」|『([^『』]{1,60})』|\"([^\"\n]{2,80})\"")
+_QUOTED = r"《([^《》]{1,60})》|“([^“”]{2,80})”|「([^「」]{1,60})」|『([^『』]{1,60})』|\"([^\"\n]{2,80})\""
 _CAPITAL = r"[A-Z\u00c0-\u00de\u0391-\u03a9\u0410-\u042f][\w'’.&-]*"
 _LINK = r"(?:of|the|de|del|della|di|da|dos|du|des|la|le|van|von|der|den|zu|al|el|bin|ibn|for|in|on|to|&)"
-_CAPITALS = re.compile(rf"{_CAPITAL}(?:\s+(?:{_LINK}\s+){{0,2}}(?:{_CAPITAL}|\d+(?:st|nd|rd|th)?\b))*")
-_CJK_LETTER = f"(?![的了是在和与及或吗呢被把从由于为其该这那谁哪几何将并且第])[{_CJK}]"
-_CJK_NAME = re.compile(
+_CAPITALS = rf"{_CAPITAL}(?:\s+(?:{_LINK}\s+){{0,2}}(?:{_CAPITAL}|\d+(?:st|nd|rd|th)?\b))*"
+_CJK_LETTER = f"(?![的了是在和与及或吗呢被把从由于为其该这那谁哪几何将并且第])[{CJK}]"
+_CJK_NAME = (
     rf"(?:{_CJK_LETTER}){{1,8}}(?:[·•](?:{_CJK_LETTER}){{1,8}})+"
     rf"|(?:{_CJK_LETTER}){{2,12}}"
     r"(?:公司|集团|大学|学院|研究所|研究院|银行|委员会|医院|机场|车站|大桥|运河|半岛|王朝|帝国|共和国|出版社|乐队)"
@@ -230,11 +161,11 @@ _CJK_NAME = re.compile(
 
 def names(text: str) -> list[str]:
     """Proper names in order, each once: quoted titles, capitalised words, Latin words in CJK text, CJK names."""
-    found = [(m.start(), next(g for g in m.groups() if g)) for m in _QUOTED.finditer(text)]
-    for match in _CAPITALS.finditer(_QUOTED.sub(lambda m: "\x00" * len(m.group()), text)):
+    found = [(m.start(), next(g for g in m.groups() if g)) for m in re.finditer(_QUOTED, text)]
+    for match in re.finditer(_CAPITALS, re.sub(_QUOTED, lambda m: "\x00" * len(m.group()), text)):
         found += _trimmed(match, text)
-    found += [(m.start(), m.group()) for m in _CJK_NAME.finditer(text)]
-    if _CJK_CHAR.search(text):
+    found += [(m.start(), m.group()) for m in re.finditer(_CJK_NAME, text)]
+    if not text.isascii() and any(map(is_cjk, text)):
         found += [(m.start(), m.group()) for m in re.finditer(r"[A-Za-z][\w.+-]*", text)]
     kept: dict[str, str] = {}
     for _, name in sorted(found, key=lambda f: f[0]):
@@ -262,8 +193,8 @@ _OPENERS = frozenset(
     "during after before since while although however according compare regarding considering given".split()
 )
 
-_NUMBER = re.compile(r"\d+(?:[,，]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
-_CJK_NUMBER = re.compile(r"第[〇零一二两三四五六七八九十百千万]+|[〇零一二两三四五六七八九十百千万亿]{2,}")
+_NUMBER = r"\d+(?:[,，]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
+_CJK_NUMBER = r"第[〇零一二两三四五六七八九十百千万]+|[〇零一二两三四五六七八九十百千万亿]{2,}"
 _NUMBER_WORDS = {
     word: str(value)
     for value, forms in enumerate(
@@ -278,10 +209,12 @@ _NUMBER_WORDS = {
 def numbers(text: str) -> list[str]:
     """The numbers of `text` in order: digits without separators, English words as digits, CJK ones as written."""
     text = unicodedata.normalize("NFKC", text)
-    found = [(m.start(), re.sub("[,，]", "", m.group())) for m in _NUMBER.finditer(text)]
-    found += [(m.start(), m.group()) for m in _CJK_NUMBER.finditer(text)]
+    found = [(m.start(), re.sub("[,，]", "", m.group())) for m in re.finditer(_NUMBER, text)]
+    found += [(m.start(), m.group()) for m in re.finditer(_CJK_NUMBER, text)]
     found += [
-        (m.start(), _NUMBER_WORDS[w]) for m in _LATIN_WORD.finditer(text) if (w := m.group().lower()) in _NUMBER_WORDS
+        (m.start(), _NUMBER_WORDS[w])
+        for m in re.finditer(_LATIN_WORD, text)
+        if (w := m.group().lower()) in _NUMBER_WORDS
     ]
     return [number for _, number in sorted(found)]
 
@@ -291,8 +224,8 @@ def numbers(text: str) -> list[str]:
 
 def normalise(text: str) -> str:
     """Folded, without punctuation and with single spaces; without any between CJK characters."""
-    text = " ".join(_WORD.findall(fold(text)))
-    return re.sub(rf"(?<=[{_CJK}]) | (?=[{_CJK}])", "", text)
+    text = " ".join(_runs(fold(text)))
+    return re.sub(rf"(?<=[{CJK}]) | (?=[{CJK}])", "", text)
 
 
 def similar(a: str, b: str) -> float:
@@ -303,6 +236,8 @@ def similar(a: str, b: str) -> float:
 def _ratio(a: str, b: str, least: float) -> float:
     if a == b:
         return 1.0
+    from difflib import SequenceMatcher  # only where questions are compared
+
     matcher = SequenceMatcher(None, a, b, autojunk=False)
     if matcher.real_quick_ratio() < least or matcher.quick_ratio() < least:
         return 0.0

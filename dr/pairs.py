@@ -15,6 +15,7 @@ from itertools import combinations, pairwise
 
 from dr.contract import Passage
 from dr.language import content_terms, fold, names, tokens
+from dr.sentences import CJK, is_cjk
 from dr.titles import Alias, aliases, mentions, title_of
 
 TOGETHER = 8.0  # share of the question's terms that the two cover together
@@ -29,7 +30,6 @@ SHARED = 1.1  # a name that only these two hold, at most two
 RIVALS = -1.7  # titles with a common word: two of a kind rather than two parts
 NAME_WEIGHT = 1.5  # a term inside a proper name against another term
 _CANDIDATES, _HEADS = 24, 6  # passages paired; those of them whose links are followed to further passages
-_CJK = re.compile("[\u3400-\u9fff\u3040-\u30ff]")
 
 
 class Doc:
@@ -214,11 +214,11 @@ class Field:
 def _phrases(question: str, terms: set[str]) -> list[str]:
     """Neighbours in the question of which one carries content, as they stand in a Doc's line; CJK: three characters."""
     found: dict[str, None] = {}
-    words = [t for t in tokens(question) if not _CJK.match(t)]
+    words = [t for t in tokens(question) if not is_cjk(t)]
     for one, other in pairwise(words):
         if one in terms or other in terms:
             found[f" {one} {other} "] = None
-    for run in re.findall(f"{_CJK.pattern}{{3,}}", fold(question)):
+    for run in re.findall(f"[{CJK}]{{3,}}", fold(question)):
         for i in range(len(run) - 2):
             if run[i : i + 2] in terms or run[i + 1 : i + 3] in terms:
                 found[run[i : i + 3]] = None

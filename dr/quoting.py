@@ -31,7 +31,7 @@ _ASKED = (
     (r"\b(?:who|whom|whose)\b|谁|哪一?位|何人", "name"),
     (r"\b(?:where|(?:what|which) (?:city|country|state|county|place))\b|哪里|何地|哪个?国|哪座", "name"),
 )
-_TIME = re.compile(r"\b(?:1\d|20)\d\d\b|[〇零一二三四五六七八九]{4}年")
+_TIME = r"\b(?:1\d|20)\d\d\b|[〇零一二三四五六七八九]{4}年"
 
 
 def kind_asked(question: str) -> str:
@@ -42,7 +42,7 @@ def kind_asked(question: str) -> str:
 
 def _has_kind(text: str, kind: str, known: set[str]) -> bool:
     if kind == "time":
-        return _TIME.search(text) is not None
+        return re.search(_TIME, text) is not None
     if kind == "number":
         return bool(numbers(text))
     return kind == "name" and any(fold(name) not in known for name in names(text))

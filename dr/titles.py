@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from dr.contract import Passage
 from dr.language import content_terms, fold
 
-_NUMBERED = re.compile(
+_NUMBERED = (
     r"(?:p|par|para|paragraph|doc|document|page|file|chunk|part|section|text|note|item|untitled|index|readme|文档|段落|文件|第)?"
-    r"[\s_.#-]*\d*[\s_.-]*[页章节段]?",
-    re.I,
+    r"[\s_.#-]*\d*[\s_.-]*[页章节段]?"
 )
-_BRACKETS = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
-_SUBJECT = re.compile(
+_BRACKETS = r"\s*[(（][^()（）]*[)）]\s*$"
+_SUBJECT = (
     r"[\"'“‘《「]?(?P<name>[^\n(（,，;；:：。.!?]{2,80}?|(?:[^\n(（,，;；:：。!?]{2,80}?))[\"'”’》」]?"
     r"(?:\s*[(（,，]|\s+(?:is|was|are|were|refers|has|had)\s|(?:是|为|位于|成立于|出生于|生于))"
 )
@@ -47,7 +46,7 @@ def own_title(passage: Passage) -> str:
     """The title given by the document or its file name; "" when that is only a number."""
     for title in (passage.title, stem_of(passage.place)):
         plain = _plain(title)
-        if not _NUMBERED.fullmatch(plain):
+        if re.fullmatch(_NUMBERED, plain, re.I) is None:
             return plain
     return ""
 
@@ -57,7 +56,7 @@ def aliases(passage: Passage) -> tuple[Alias, ...]:
     given, first = own_title(passage), _first_words(passage.text)
     found: dict[str, Alias] = {}
     for name in (given or first, first if given and _share_a_word(given, first) else ""):
-        bare = _BRACKETS.sub("", name).strip() or name
+        bare = re.sub(_BRACKETS, "", name).strip() or name
         short = re.split(r"[,，]\s", bare)[0]  # "Hilo, Hawaii"
         for text, factor in ((bare, FULL), (short, PART)):
             terms = content_terms(text)
@@ -123,7 +122,7 @@ def _first_words(text: str) -> str:
     for n in range(1, min(_LONGEST, len(words) - 1)):  # "Viva (UK) Viva (stylised as VIVA) is a channel"
         if fold(words[n]).strip("\"'“”") == fold(words[0]).strip("\"'“”") and words[0][:1].isupper():
             return " ".join(words[:n])
-    subject = _SUBJECT.match(head)
+    subject = re.match(_SUBJECT, head)
     if subject is None:
         return ""
     name = re.sub(r"^(?:The|A|An)\s+", "", subject["name"]).strip()

@@ -6,28 +6,28 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dr import files, run_folder, session
-from dr.contract import State, check_name
+from dr import files, preparation, run_folder
+from dr.contract import State
 from dr.dag import Dag
 from dr.errors import EXIT_OK, EXIT_USAGE, DagError, UsageError
-from dr.language import detect
 from dr.layout import Root, RunFolder
-from dr.settings import Settings, from_record, load
+from dr.preparation import Prepared
+from dr.settings import Settings
 from dr.terminal import Terminal
 from dr.words import say
 
 
 def run(root: Root, terminal: Terminal, flags: dict[str, Any], **request: Any) -> int:
     """Plan, run, report: prints the answer, then the report's path."""
-    folder, settings = _planned(root, terminal, flags, **request)
+    folder, settings = _prepared(terminal, preparation.planned(root, flags, **request))
     return _drive(root, terminal, folder, settings)
 
 
 def plan(root: Root, terminal: Terminal, flags: dict[str, Any], **request: Any) -> int:
     """Write dag.md and say how much the run can become at most; start nothing."""
-    folder, settings = _planned(root, terminal, flags, **request)
+    folder, settings = _prepared(terminal, preparation.planned(root, flags, **request))
     record = run_folder.read_record(folder)
-    nodes, steps = record.original, session.max_steps(settings, record.original)
+    nodes, steps = record.original, preparation.max_steps(settings, record.original)
     bounds = {"nodes": nodes, "max_nodes": 3 * nodes if settings.max_rounds > 1 else nodes, "max_attempts": steps}
     next_step = f"python dr_runner.py resume {folder.task}"
     data = {"task": folder.task, "dag": str(folder.dag), **bounds, "notes": record.notes, "next": next_step}
@@ -38,7 +38,7 @@ def plan(root: Root, terminal: Terminal, flags: dict[str, Any], **request: Any) 
 
 def resume(root: Root, terminal: Terminal, task: str, flags: dict[str, Any]) -> int:
     """Go on with a run that was planned, interrupted or killed."""
-    folder, settings = _existing(root, terminal, task, flags)
+    folder, settings = _prepared(terminal, preparation.existing(root, task, flags))
     return _drive(root, terminal, folder, settings)
 
 
@@ -48,7 +48,7 @@ def start(
     """Launch what is ready and return; `poll` collects. detach: a runner in the background goes on by itself."""
     from dr import polling
 
-    folder, settings = _startable(root, terminal, task, dag, replace, flags)
+    folder, settings = _prepared(terminal, preparation.startable(root, task, dag, replace, flags))
     if detach:
         pid = polling.detach(folder, root, flags)
         data: dict[str, Any] = {"task": folder.task, "status": "running", "runner": pid, "log": str(folder.log)}
@@ -63,7 +63,7 @@ def poll(root: Root, terminal: Terminal, task: str, wait: float, flags: dict[str
     """Collect, launch what became ready; return when something changed, or after `wait` seconds."""
     from dr import polling
 
-    folder, settings = _existing(root, terminal, task, flags)
+    folder, settings = _prepared(terminal, preparation.existing(root, task, flags))
     _show(terminal, folder, polling.poll(root, folder, settings, terminal, wait))
     return EXIT_OK
 
@@ -77,8 +77,10 @@ def _show(terminal: Terminal, folder: RunFolder, data: dict[str, Any]) -> None:
 
 def synth(root: Root, terminal: Terminal, task: str, from_: Path | None, now: bool, flags: dict[str, Any]) -> int:
     """The report of what is there. from_: the answer, written by the outer agent, checked and completed here."""
-    folder, settings = _existing(root, terminal, task, flags)
-    answer = _read_input(from_) if from_ else None
+    from dr import session
+
+    folder, settings = _prepared(terminal, preparation.existing(root, task, flags))
+    answer = files.read_given(from_) if from_ else None
     with session.opened(root, folder, settings, terminal.event, deepens=False, leave=True) as opened:
         open_nodes = [str(s.id) for s in opened.runner.machine.remaining()]
         if open_nodes and not now:
@@ -109,8 +111,8 @@ def add(
 ) -> int:
     from dr import changing
 
-    folder, _ = _existing(root, terminal, task, {})
-    sources = "; ".join(session.check_sources([s for s in (source or "").split("; ") if s]))
+    folder, _ = _prepared(terminal, preparation.existing(root, task, {}))
+    sources = "; ".join(preparation.check_sources([s for s in (source or "").split("; ") if s]))
     node = changing.add(folder, type_, question, depends, sources, id_)
     return _changed(terminal, folder, node.id)
 
@@ -127,7 +129,7 @@ def skip(root: Root, terminal: Terminal, task: str, node: str) -> int:
 def _set(root: Root, terminal: Terminal, task: str, node: str, state: State) -> int:
     from dr import changing
 
-    folder, _ = _existing(root, terminal, task, {})
+    folder, _ = _prepared(terminal, preparation.existing(root, task, {}))
     changing.set_state(folder, node, state)
     return _changed(terminal, folder, node)
 
@@ -135,7 +137,7 @@ def _set(root: Root, terminal: Terminal, task: str, node: str, state: State) -> 
 def reply(root: Root, terminal: Terminal, task: str, node: str, text: str) -> int:
     from dr import changing
 
-    folder, _ = _existing(root, terminal, task, {})
+    folder, _ = _prepared(terminal, preparation.existing(root, task, {}))
     changing.reply(folder, node, text)
     return _changed(terminal, folder, node)
 
@@ -152,7 +154,7 @@ def stop(root: Root, terminal: Terminal, task: str) -> int:
 
     folder = run_folder.folder_of(root, task)
     record = run_folder.read_record(folder)
-    ended = stopping.stop(root, folder, _settings_of(root, record.settings, {}))
+    ended = stopping.stop(root, folder, preparation.settings_of(root, record.settings, {}))
     next_step = f"python dr_runner.py resume {folder.task}"
     terminal.result({"task": folder.task, "ended": ended, "next": next_step}, next_step)
     return EXIT_OK
@@ -186,7 +188,7 @@ def list_(root: Root, terminal: Terminal) -> int:
 
 def check(root: Root, terminal: Terminal, file: Path, rewrite: bool) -> int:
     """A dag.md: the plan it means, or what is wrong with it, by line."""
-    text = _read_input(file)
+    text = files.read_given(file)
     try:
         dag = Dag.parse(text, str(file))
     except DagError as error:
@@ -224,7 +226,7 @@ def clean(root: Root, terminal: Terminal, file: Path) -> int:
     """An output.txt: whether it is finished, what it is worth, and its conclusion."""
     from dr.output import extract
 
-    found = extract(_read_input(file))
+    found = extract(files.read_given(file))
     data = {"finished": found.finished, "verdict": found.verdict, "conclusion": found.conclusion}
     terminal.whole(data, found.conclusion or f"{found.verdict}: no conclusion")
     return EXIT_OK
@@ -233,98 +235,14 @@ def clean(root: Root, terminal: Terminal, file: Path) -> int:
 # -- shared --------------------------------------------------------------------------------------------------------
 
 
-def _read_input(file: Path) -> str:
-    try:
-        return files.read_text(file)
-    except OSError as error:
-        raise UsageError(f"read {file}", error.strerror or str(error), "give a file that can be read") from error
-
-
-def _settings_of(root: Root, recorded: dict[str, Any], flags: dict[str, Any]) -> Settings:
-    """Those of the run, with this machine's secrets, and flags given now over both."""
-    from dr.settings import apply_flags
-
-    return apply_flags(from_record(recorded, load(root.path, {})), flags)
-
-
-def _existing(root: Root, terminal: Terminal, task: str, flags: dict[str, Any]) -> tuple[RunFolder, Settings]:
-    folder = run_folder.folder_of(root, task)
-    record = run_folder.read_record(folder)
-    terminal.language = record.language
-    return folder, _settings_of(root, record.settings, flags)
-
-
-def _startable(
-    root: Root, terminal: Terminal, task: str, dag: Path | None, replace: bool, flags: dict[str, Any]
-) -> tuple[RunFolder, Settings]:
-    """The run of `start`: one that exists, one made from --dag, or one whose dag.md was written into its folder."""
-    folder = run_folder.folder_of(root, task)
-    if dag is None and folder.run.exists():
-        return _existing(root, terminal, task, flags)
-    if dag is None and not folder.dag.exists():
-        raise UsageError(
-            f"start task {folder.task}", f"there is no {folder.dag}", "write it, or give one with --dag FILE"
-        )
-    if dag is None:
-        return _adopt_dag(root, terminal, folder, flags)
-    request = {"question": None, "source": [], "task": task, "dag": dag, "replace": replace}
-    return _planned(root, terminal, flags, **request)
-
-
-def _adopt_dag(root: Root, terminal: Terminal, folder: RunFolder, flags: dict[str, Any]) -> tuple[RunFolder, Settings]:
-    settings = load(root.path, flags)
-    mind = session.choose_mind(root, settings)
-    session.choose_agent(root, settings.agent, mind)
-    parsed = Dag.parse(_read_input(folder.dag), str(folder.dag))
-    parsed = session.absolute_sources(parsed, Path.cwd(), root.path)
-    session.record_plan(folder, parsed, settings, mind=mind, language=parsed.lang, why="")
-    terminal.language = parsed.lang
-    return folder, settings
-
-
-def _planned(
-    root: Root,
-    terminal: Terminal,
-    flags: dict[str, Any],
-    *,
-    question: str | None,
-    source: list[str],
-    task: str | None,
-    dag: Path | None,
-    replace: bool,
-) -> tuple[RunFolder, Settings]:
-    """A new run folder with its plan. Everything that can be wrong with the input is found before it is made."""
-    settings = load(root.path, flags)
-    sources = session.check_sources(source)
-    if task is not None:
-        check_name(task.removeprefix("dr_"), "task name")
-    mind = session.choose_mind(root, settings)
-    session.choose_agent(root, settings.agent, mind)
-    if dag is not None:
-        parsed = Dag.parse(_read_input(dag), str(dag))
-        parsed = session.absolute_sources(parsed, Path.cwd(), dag.resolve().parent, root.path)
-        why = ""
-        language = parsed.lang
-    else:
-        text = (question or "").strip()
-        if not text:
-            raise UsageError("plan a run", "the question is empty", 'python dr_runner.py "QUESTION" --source FOLDER')
-        from dr.planner import first_plan
-
-        language = detect(text)
-        memory = settings.memory is not None or root.memory.is_dir()
-        found = first_plan(text, sources, memory)
-        why = found.single_reason or ""
-        from dr.planning import node_of
-
-        parsed = Dag.new(text, text, [node_of(s) for s in found.steps], language)
-    terminal.language = language
-    name = task or run_folder.name_from(parsed.root, root)
-    folder = session.new_run(root, name, parsed, settings, mind=mind, language=language, why=why, replace_old=replace)
-    terminal.note(say(language, "line_planned", task=folder.task, mind=mind, nodes=len(parsed.work_nodes)))
-    if why:
-        terminal.note(why)
-    return folder, settings
+def _prepared(terminal: Terminal, prepared: Prepared) -> tuple[RunFolder, Settings]:
+    terminal.language = prepared.record.language
+    if prepared.record.status == "planned":
+        facts = {"task": prepared.folder.task, "mind": prepared.record.mind, "nodes": prepared.record.original}
+        terminal.note(say(prepared.record.language, "line_planned", **facts))
+    if prepared.why:
+        terminal.note(prepared.why)
+    return prepared.folder, prepared.settings
 
 
 def _show_report(terminal: Terminal, folder: RunFolder) -> None:
@@ -335,6 +253,8 @@ def _show_report(terminal: Terminal, folder: RunFolder) -> None:
 
 
 def _drive(root: Root, terminal: Terminal, folder: RunFolder, settings: Settings) -> int:
+    from dr import session
+
     with session.opened(root, folder, settings, terminal.event) as run_session:
         run_session.drive()
         if run_session.runner.interrupted:

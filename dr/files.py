@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dr.errors import FatalError, FormatError
+from dr.errors import FatalError, FormatError, UsageError
 
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT if hasattr(errno, "EDQUOT") else errno.ENOSPC}
 
@@ -63,6 +63,14 @@ def read_text(path: Path) -> str:
     """Text of a file that others may have written: BOM dropped, undecodable bytes replaced, newlines as `\\n`."""
     text = path.read_bytes().decode("utf-8-sig", errors="replace")
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_given(path: Path) -> str:
+    """read_text of a file that the user named; UsageError when it cannot be read."""
+    try:
+        return read_text(path)
+    except OSError as error:
+        raise UsageError(f"read {path}", error.strerror or str(error), "give a file that can be read") from error
 
 
 def read_json(path: Path) -> Any:

@@ -7,94 +7,25 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-from dr import files, process, run_folder
+from dr import process, run_folder
 from dr.attempts import Attempts
-from dr.contract import NodeType, State, join_sources, split_sources
-from dr.dag import Dag
+from dr.contract import NodeType, State
 from dr.dag_file import DagFile
-from dr.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_PARTIAL, UsageError
+from dr.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_PARTIAL
 from dr.events import EventLog, Listener
 from dr.launch import Launcher
 from dr.layout import Root, RunFolder
 from dr.machine import PlanMachine
 from dr.planner import OfflinePlanner
 from dr.planning import step_of
+from dr.preparation import max_steps
 from dr.restore import restore
 from dr.run_folder import Run, RunRecord
 from dr.runner import Runner
-from dr.settings import Settings, to_record
+from dr.settings import Settings
 from dr.subagent import Agent, choose_agent
-
-
-def choose_mind(root: Root, settings: Settings) -> str:
-    """auto: the model when one is configured, else GA's in a GA root, else offline."""
-    if settings.mind != "auto":
-        return settings.mind
-    if settings.model and settings.base_url:
-        return "model"
-    return "agent" if root.is_genericagent else "offline"
-
-
-def max_steps(settings: Settings, original: int) -> int:
-    """Attempts that the run may start in all; a retry counts as one."""
-    return settings.max_steps if settings.max_steps is not None else max(12, 3 * original + 6)
-
-
-def absolute_sources(dag: Dag, *bases: Path) -> Dag:
-    """Relative paths made absolute: against the first of `bases` under which they exist."""
-    for node in dag.work_nodes:
-        parts = [_absolute(s, bases) for s in split_sources(node.source)] if _has_paths(node.type) else []
-        if parts and join_sources(parts) != node.source:
-            from dataclasses import replace
-
-            dag = dag.with_node(replace(node, source=join_sources(parts)))
-    return dag
-
-
-def _has_paths(node_type: NodeType) -> bool:
-    return node_type in (NodeType.LOCAL, NodeType.CODE, NodeType.MEMORY)
-
-
-def _absolute(source: str, bases: tuple[Path, ...]) -> str:
-    if "://" in source or Path(source).expanduser().is_absolute():
-        return source
-    found = next((base / source for base in bases if (base / source).exists()), None)
-    return str(found.resolve()) if found else source
-
-
-def new_run(
-    root: Root, task: str, dag: Dag, settings: Settings, *, mind: str, language: str, why: str, replace_old: bool
-) -> RunFolder:
-    """The folder of a run that has not started: dag.md, run.json, README.md."""
-    folder = run_folder.create(root, task, replace_old=replace_old)
-    record_plan(folder, dag, settings, mind=mind, language=language, why=why)
-    return folder
-
-
-def record_plan(folder: RunFolder, dag: Dag, settings: Settings, *, mind: str, language: str, why: str) -> None:
-    """Make a folder a run: its plan in canonical form and its record, run.json last."""
-    nodes = [n.id for n in dag.work_nodes]
-    record = RunRecord(
-        task=folder.task,
-        question=dag.root,
-        language=language,
-        mind=mind,
-        agent=settings.agent,
-        settings=to_record(settings),
-        original=len(nodes),
-        rounds=[{"round": 1, "nodes": nodes, "why": why}],
-        notes=[why] if why else [],
-        started=time.time(),
-    )
-    # A folder without run.json is no run, so a kill in between leaves nothing half made.
-    DagFile.create(folder, dag)
-    from dr.report_parts import readme
-
-    files.write_text(folder.readme, readme(language))
-    run_folder.write_record(folder, record)
 
 
 class Session:
@@ -232,19 +163,3 @@ def _signals(runner: Runner) -> Iterator[None]:
 def _myself() -> dict[str, Any]:
     identity = process.identify(os.getpid())
     return identity.to_dict() if identity else {"pid": os.getpid(), "create_time": 0.0}
-
-
-def check_sources(sources: list[str]) -> list[str]:
-    """Sources given on the command line, paths made absolute. UsageError for one that does not exist."""
-    checked = []
-    for source in sources:
-        if source.startswith(("http://", "https://")):
-            checked.append(source)
-            continue
-        path = Path(source).expanduser()
-        if not path.exists():
-            raise UsageError(
-                f"use source {source!r}", f"{path.absolute()} does not exist", "give an existing file, folder or URL"
-            )
-        checked.append(str(path.resolve()))
-    return checked

@@ -64,11 +64,7 @@ def choose_agent(root: Root, choice: str, mind: str) -> Agent:
         return _own_agent(root)
     if choice == "auto":
         if not root.agentmain.is_file():
-            raise UsageError(
-                f"find the subagent of {root.path}",
-                "there is no agentmain.py",
-                "give the folder that has one with --root, or: --agent own",
-            )
+            return _own_agent(root)  # a folder that only holds temp/
         if root.is_genericagent and mind == "offline":
             return _own_agent(root)  # GA's cannot think without a model; ours can
         return _read_agent(root.agentmain, (sys.executable, root.agentmain.name))

@@ -66,10 +66,9 @@ def test_our_own_entry_is_known_and_started_as_such(tmp_path: Path) -> None:
         assert agent.argv[0] == sys.executable and agent.argv[1].endswith("agentmain.py")
 
 
-def test_a_root_without_agent_is_told_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"there is no agentmain\.py\n.*--agent own"):
-        choose_agent(Root(tmp_path), "auto", "offline")
-    assert choose_agent(Root(tmp_path), "own", "offline").argv == (sys.executable, "-m", "dr.agent")
+@pytest.mark.parametrize("choice", ["auto", "own"])
+def test_a_root_without_agent_uses_ours(tmp_path: Path, choice: str) -> None:
+    assert choose_agent(Root(tmp_path), choice, "offline").argv == (sys.executable, "-m", "dr.agent")
 
 
 def test_a_file_that_is_missing_or_may_not_be_executed(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def start(
         data["next"] = f"python dr_runner.py poll {folder.task}"
         terminal.result(data, f"runner {pid}, log {folder.log}\n{data['next']}")
         return EXIT_OK
-    _show(terminal, folder, polling.start(root, folder, settings, terminal))
+    _show(terminal, folder, polling.start(root, folder, settings, terminal.event))
     return EXIT_OK
 
 
@@ -64,7 +64,7 @@ def poll(root: Root, terminal: Terminal, task: str, wait: float, flags: dict[str
     from dr import polling
 
     folder, settings = _prepared(terminal, preparation.existing(root, task, flags))
-    _show(terminal, folder, polling.poll(root, folder, settings, terminal, wait))
+    _show(terminal, folder, polling.poll(root, folder, settings, terminal.event, wait))
     return EXIT_OK
 
 

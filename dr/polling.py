@@ -15,18 +15,18 @@ from typing import Any
 from dr import files, overview, run_folder, session
 from dr.contract import State
 from dr.errors import LockedError
+from dr.events import Listener
 from dr.layout import HOME, Root, RunFolder
 from dr.output import for_display
 from dr.settings import Settings
-from dr.terminal import Terminal
 
 START_S = 4.0  # `start` returns within 5 s, whatever is left to launch
 LOOK_S = 0.25
 
 
-def start(root: Root, folder: RunFolder, settings: Settings, terminal: Terminal) -> dict[str, Any]:
+def start(root: Root, folder: RunFolder, settings: Settings, listener: Listener) -> dict[str, Any]:
     """Launch what is ready and leave it running."""
-    with session.opened(root, folder, settings, terminal.event, deepens=False, leave=True) as opened:
+    with session.opened(root, folder, settings, listener, deepens=False, leave=True) as opened:
         opened.runner.launch_ready()
     return overview.status(folder)
 
@@ -44,12 +44,12 @@ def detach(folder: RunFolder, root: Root, flags: Mapping[str, Any]) -> int:
     return child.pid
 
 
-def poll(root: Root, folder: RunFolder, settings: Settings, terminal: Terminal, wait_s: float) -> dict[str, Any]:
+def poll(root: Root, folder: RunFolder, settings: Settings, listener: Listener, wait_s: float) -> dict[str, Any]:
     """Collect, launch what became ready; return when something changed or after `wait_s` seconds."""
     before = _settled(folder)
     deadline = time.monotonic() + wait_s
     try:
-        with session.opened(root, folder, settings, terminal.event, deepens=False, leave=True) as opened:
+        with session.opened(root, folder, settings, listener, deepens=False, leave=True) as opened:
             runner = opened.runner
             runner.drive(until=lambda: bool(_settled_now(runner) - before) or time.monotonic() >= deadline)
     except LockedError:

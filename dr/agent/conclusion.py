@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from dr.agent.words import say
 from dr.contract import CONCLUSION_CHARS_CJK, CONCLUSION_MARK, CONCLUSION_WORDS, SOURCE_LABEL, Passage
@@ -11,28 +11,29 @@ from dr.contract import CONCLUSION_CHARS_CJK, CONCLUSION_MARK, CONCLUSION_WORDS,
 _CJK = re.compile("[\u3400-\u9fff]")
 
 
-@dataclass
-class Quoted:
-    """Sentences of one passage that is in evidence.jsonl, in the order of their weight."""
+@dataclass(frozen=True)
+class Cited:
+    """One sentence of a passage that is in evidence.jsonl, word by word."""
 
+    sentence: str
     passage: Passage
-    sentences: list[str] = field(default_factory=list)
 
-    def add(self, sentences: list[str]) -> None:
-        self.sentences += [s for s in sentences if s not in self.sentences]
+    def __str__(self) -> str:
+        return f"{one_line(self.sentence)} {self.passage.id}"
 
-    def text(self) -> str:
-        return " ".join(f"{one_line(sentence)} {self.passage.id}" for sentence in self.sentences)
+
+def paragraph(sentences: list[Cited]) -> str:
+    return " ".join(map(str, sentences))
 
 
 def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def source_line(quoted: Quoted) -> str:
+def source_line(cited: Cited) -> str:
     """来源：<path or URL>, p. 3 — "<verbatim quote>" [local-1]"""
-    quote = one_line(quoted.sentences[0])
-    return f'{SOURCE_LABEL}：{quoted.passage.place}{_locator(quoted.passage)} — "{quote}" {quoted.passage.id}'
+    passage = cited.passage
+    return f'{SOURCE_LABEL}：{passage.place}{_locator(passage)} — "{one_line(cited.sentence)}" {passage.id}'
 
 
 def _locator(passage: Passage) -> str:
@@ -52,28 +53,38 @@ def is_too_long(body: str) -> bool:
     return len(body.split()) > CONCLUSION_WORDS
 
 
-def compose(direct: list[Quoted], further: list[Quoted], remarks: list[str], leads: list[str], lang: str) -> str:
-    """The conclusion. The first of `direct` is always there; others are shortened, then left out, when it gets too
-    long. remarks: sentences of our own, one paragraph, at the end of the body; leads: titles worth a look."""
+def compose(direct: list[Cited], further: list[list[Cited]], remarks: list[str], leads: list[str], lang: str) -> str:
+    """The conclusion: the sentences of `direct`, then a paragraph for each group of `further`. The first sentence is
+    always there; when it gets too long, others are left out, the last ones first, a passage's only one last.
+
+    remarks: sentences of our own, one paragraph, at the end of the body; leads: titles worth a look.
+    """
     remark = say(lang, "no_model") + "".join(f" {r}" if lang == "en" else r for r in remarks)
-    first, others = list(direct), list(further)
-    while is_too_long(_body(first, others, remark)):
-        longest = max((q for q in (*others, *first) if len(q.sentences) > 1), key=lambda q: len(q.text()), default=None)
-        if longest is not None:
-            longest.sentences.pop()
-        elif others:
-            others.pop()
-        elif len(first) > 1:
-            first.pop()
-        else:
-            break  # one sentence, however long: a quote is not cut
-    parts = [_body(first, others, remark)]
-    lines = [source_line(quoted) for quoted in (*first, *others)]
+    groups = [list(direct), *map(list, further)]
+    while is_too_long(_body(groups, remark)) and _shorten(groups):
+        pass
+    first: dict[str, Cited] = {}
+    for cited in (c for group in groups for c in group):
+        first.setdefault(cited.passage.id, cited)
+    lines = [source_line(cited) for cited in first.values()]
     if leads:
         lines.insert(0, say(lang, "leads", names=say(lang, "separator").join(leads)))
-    return "\n\n".join([*parts, "\n".join(lines)])
+    return "\n\n".join([_body(groups, remark), "\n".join(lines)])
 
 
-def _body(direct: list[Quoted], further: list[Quoted], remark: str) -> str:
-    first = f"{CONCLUSION_MARK} " + " ".join(quoted.text() for quoted in direct)
-    return "\n\n".join([first, *(quoted.text() for quoted in further), remark])
+def _shorten(groups: list[list[Cited]]) -> bool:
+    """Leave one sentence out; False when only one is left. A quote is never cut."""
+    everything = [cited for group in groups for cited in group]
+    if len(everything) == 1:
+        return False
+    uses = [cited.passage.id for cited in everything]
+    spare = [c for c in everything[1:] if uses.count(c.passage.id) > 1]
+    dropped = spare[-1] if spare else everything[-1]
+    group = next(g for g in reversed(groups) if dropped in g)
+    group.remove(dropped)
+    groups[:] = [g for g in groups if g]
+    return True
+
+
+def _body(groups: list[list[Cited]], remark: str) -> str:
+    return "\n\n".join([f"{CONCLUSION_MARK} {paragraph(groups[0])}", *map(paragraph, groups[1:]), remark])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dr import citations
 from dr.agent import checks
-from dr.agent.conclusion import Quoted, compose, one_line
+from dr.agent.conclusion import Cited, compose, one_line, paragraph
 from dr.agent.memory import InvestigateMemory, SolveBlock, SolveMemory, SolveStep
 from dr.agent.mind import Draft, Opinion, Task
 from dr.agent.tools import Toolbox, items_in
@@ -17,7 +17,7 @@ from dr.errors import SourceError
 from dr.retrieval import Selection
 
 _CLAUSE = re.compile(r"(?<=[?？;；])\s*")
-_UNREAD_SHOWN = 3
+_UNREAD_SHOWN, _TERMS_SHOWN = 3, 8
 FIND, FOLLOW, COVER, ITEM = "step_find", "step_follow", "step_cover", "step_item"
 
 
@@ -92,8 +92,8 @@ class OfflineMind:
                 if citations.quote_stands(sentence, passage.text) and not checks.speaks_protocol(sentence)
             ]
             if standing:
-                quoted = Quoted(investigate_memory.cite(passage), standing)
-                lines.append(quoted.text())
+                cited = investigate_memory.cite(passage)
+                lines.append(paragraph([Cited(sentence, cited) for sentence in standing]))
         content = "\n".join(lines) or nothing
         return Draft(content, checks.ids_in(content), self.tools.take_logs())
 
@@ -117,10 +117,8 @@ class OfflineMind:
 
     def conclude(self, solve_memory: SolveMemory, investigate_memory: InvestigateMemory) -> str:
         lang = self.task.language
-        direct, further = self._quoted(solve_memory, investigate_memory)
-        if not direct and further:
-            direct.append(further.pop(0))
-        if not direct:
+        quoted = self._quoted(solve_memory, investigate_memory)
+        if not quoted:
             raise SourceError(
                 say(lang, "tried_answer", question=self.task.question),
                 "".join([say(lang, "nothing_answers"), *(f" {note}" for note in self._remarks([]))]),
@@ -129,32 +127,36 @@ class OfflineMind:
         selections = [self._select(aspect) for aspect in self._aspects()]
         self.tools.take_logs()
         uncovered = list(dict.fromkeys(term for s in selections for term in s.uncovered))
-        cited = {quoted.passage.title.casefold() for quoted in (*direct, *further)}
+        cited = {c.passage.title.casefold() for c in quoted}
         leads = list(dict.fromkeys(lead for s in selections for lead in s.leads if lead.casefold() not in cited))
+        by_passage: dict[str, list[Cited]] = {}
+        for sentence in quoted:
+            by_passage.setdefault(sentence.passage.id, []).append(sentence)
+        answering = {i for step in solve_memory.steps() if self._answers(step, solve_memory) for i in step.citations}
+        answering = answering or set(list(by_passage)[:1])
+        direct = [c for i, sentences in by_passage.items() if i in answering for c in sentences]
+        further = [sentences for i, sentences in by_passage.items() if i not in answering]
         return compose(direct, further, self._remarks(uncovered), leads, lang)
 
-    def _quoted(
-        self, solve_memory: SolveMemory, investigate_memory: InvestigateMemory
-    ) -> tuple[list[Quoted], list[Quoted]]:
-        """What the steps quoted, passage by passage: of the steps that answer, and of the others."""
-        direct: dict[str, Quoted] = {}
-        further: dict[str, Quoted] = {}
-        for block in solve_memory.plan.blocks:
-            for step in block.steps:
-                group = direct if self._role(step, solve_memory).name in (FIND, ITEM) else further
-                for text, ids in checks.cited_spans(step.content):
-                    for passage in filter(None, map(investigate_memory.get, ids)):
-                        if citations.quote_stands(text, passage.text):
-                            known = direct.get(passage.id) or further.get(passage.id)
-                            quoted = known or group.setdefault(passage.id, Quoted(passage))
-                            quoted.add([text])
-        return list(direct.values()), list(further.values())
+    def _answers(self, step: SolveStep, solve_memory: SolveMemory) -> bool:
+        return self._role(step, solve_memory).name in (FIND, ITEM)
+
+    def _quoted(self, solve_memory: SolveMemory, investigate_memory: InvestigateMemory) -> list[Cited]:
+        """Every sentence that a step quoted and that stands in its passage, once, in the order of the steps."""
+        found: list[Cited] = []
+        for step in solve_memory.steps():
+            for text, ids in checks.cited_spans(step.content):
+                for passage in filter(None, map(investigate_memory.get, ids)):
+                    cited = Cited(text, passage)
+                    if cited not in found and citations.quote_stands(text, passage.text):
+                        found.append(cited)
+        return found
 
     def _remarks(self, uncovered: list[str]) -> list[str]:
         lang, notes = self.task.language, self.task.notes
         remarks = []
         if uncovered:
-            remarks.append(say(lang, "uncovered", terms=say(lang, "comma").join(uncovered)))
+            remarks.append(say(lang, "step_uncovered", terms=say(lang, "comma").join(uncovered[:_TERMS_SHOWN])))
         if notes:
             shown = notes[:_UNREAD_SHOWN]
             if len(notes) > len(shown):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dr.agent import checks
-from dr.agent.conclusion import Quoted, compose, is_too_long, source_line
+from dr.agent.conclusion import Cited, compose, is_too_long, source_line
 from dr.agent.memory import InvestigateMemory
 from dr.contract import Passage
 
@@ -90,24 +90,22 @@ def test_sentences_that_would_be_read_as_ours_are_known(sentence: str) -> None:
 
 
 def test_source_lines() -> None:
-    quoted = Quoted(passage(1, "A b.", page=3), ["A  b."])
-    assert source_line(quoted) == '来源：/docs/1.txt, p. 3 — "A b." [local-1]'
-    assert ", L12 — " in source_line(Quoted(passage(1, "x", line=12, section="S"), ["x"]))
-    assert ", § S — " in source_line(Quoted(passage(1, "x", section="S"), ["x"]))
-    assert "/docs/1.txt — " in source_line(Quoted(passage(1, "x"), ["x"]))
+    assert source_line(Cited("A  b.", passage(1, "A b.", page=3))) == '来源：/docs/1.txt, p. 3 — "A b." [local-1]'
+    assert ", L12 — " in source_line(Cited("x", passage(1, "x", line=12, section="S")))
+    assert ", § S — " in source_line(Cited("x", passage(1, "x", section="S")))
+    assert "/docs/1.txt — " in source_line(Cited("x", passage(1, "x")))
 
 
 def test_form_of_the_conclusion() -> None:
-    text = compose(
-        [Quoted(passage(1, "A. B."), ["A.", "B."])], [Quoted(passage(2, "C."), ["C."])], ["R."], ["X", "Y"], "en"
-    )
+    one, two = passage(1, "A. B."), passage(2, "C.")
+    text = compose([Cited("C.", two), Cited("A.", one)], [[Cited("B.", one)]], ["R."], ["X", "Y"], "en")
     assert text.split("\n\n") == [
-        "[结论] A. [local-1] B. [local-1]",
-        "C. [local-2]",
+        "[结论] C. [local-2] A. [local-1]",
+        "B. [local-1]",
         "(No language model was used: every sentence above is quoted from the sources as it stands.) R.",
-        'Leads: X; Y\n来源：/docs/1.txt — "A." [local-1]\n来源：/docs/2.txt — "C." [local-2]',
+        'Leads: X; Y\n来源：/docs/2.txt — "C." [local-2]\n来源：/docs/1.txt — "A." [local-1]',
     ]
-    chinese = compose([Quoted(passage(1, "甲。"), ["甲。"])], [], [], ["乙", "丙"], "zh")
+    chinese = compose([Cited("甲。", one)], [], [], ["乙", "丙"], "zh")
     assert "（未使用语言模型" in chinese and "\n线索：乙；丙\n来源：" in chinese
 
 
@@ -115,10 +113,13 @@ def test_form_of_the_conclusion() -> None:
     ("lang", "sentence"), [("en", "word " * 40 + "end."), ("zh", "这是一个相当长的句子，" * 9 + "完。")]
 )
 def test_a_long_conclusion_is_shortened_by_whole_sentences(lang: str, sentence: str) -> None:
-    def quotes(numbers: range) -> list[Quoted]:
-        return [Quoted(passage(n, sentence), [f"{n}{i} {sentence}" for i in range(3)]) for n in numbers]
+    def quotes(number: int) -> list[Cited]:
+        return [Cited(f"{number}{i} {sentence}", passage(number, sentence)) for i in range(3)]
 
-    text = compose(quotes(range(1, 3)), quotes(range(3, 8)), [], [], lang)
+    text = compose(quotes(1), [quotes(n) for n in range(2, 8)], [], [], lang)
     body = text.split("\n来源：")[0].rsplit("\n\n", 1)[0]
     assert not is_too_long(body) and body.startswith("[结论] 10 ")
-    assert set(checks.ids_in(body)) == set(checks.ids_in(text))  # a source line for each quote left, and no other
+    ids = checks.ids_in(body)
+    assert ids == checks.ids_in(text) and len(ids) == len(checks.cited_spans(body))  # one sentence a passage is left
+    lone = compose([Cited(sentence * 9, passage(1, sentence))], [], [], [], lang)
+    assert sentence * 9 in lone

@@ -12,6 +12,8 @@ from dr.errors import FormatError, UsageError
 
 ROUND_END = "[ROUND END]"
 CONCLUSION_MARK = "[结论]"
+# Pattern of the mark as agents write it at the start of a line: [结论], 【结论】, **[结论]**, ## [结论]
+MARK_LINE = r"(?m)^[ \t>]*(?:#{1,6}[ \t]+|[-*+][ \t]+)?(\*\*)?[\[【［]结论[\]】］](\*\*)?"
 SOURCE_LABEL = "来源"  # a conclusion's source lines: 来源：<URL or path>[, p. N] — "<verbatim quote>"
 PARENT_CONCLUSION_CHARS = 200
 CONCLUSION_CHARS_CJK = 500

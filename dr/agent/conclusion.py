@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from dr.agent.words import say
 from dr.contract import CONCLUSION_CHARS_CJK, CONCLUSION_MARK, CONCLUSION_WORDS, SOURCE_LABEL, Passage
-
-_CJK = re.compile("[\u3400-\u9fff]")
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,7 @@ def _locator(passage: Passage) -> str:
 
 def is_too_long(body: str) -> bool:
     """Over 500 characters of Chinese or 300 words, as the conclusion's form asks."""
-    cjk = len(_CJK.findall(body))
+    cjk = sum("\u3400" <= c <= "\u9fff" for c in body)
     if cjk * 4 > len(body):
         return len(body) > CONCLUSION_CHARS_CJK
     return len(body.split()) > CONCLUSION_WORDS

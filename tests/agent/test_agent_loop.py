@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dr import files
 from dr.agent import loop
 from dr.agent.agents.check_agent import CheckAgent
 from dr.agent.agents.manager_agent import ManagerAgent
@@ -196,3 +198,29 @@ def test_precision_answer_is_off_unless_enabled() -> None:
     on = Settings(agents=replace(Agents(), precision_answer_agent=ModelAgent(enabled=True)))
     result: dict[str, Any] = PrecisionAnswerAgent(on, mind).process("q", "long")
     assert result == {"needs_precision": True, "precision_answer": "short", "final_answer": "long"}
+
+
+def test_killed_after_any_write_it_ends_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "whole").mkdir()
+    expected, whole, _ = solve(tmp_path / "whole", ScriptedMind())
+    write_text, cut = files.write_text, 0
+    while True:
+        folder = tmp_path / str(cut)
+        folder.mkdir()
+        left = iter(range(cut))
+
+        def write(path: Path, text: str, left: Iterator[int] = left) -> None:
+            if next(left, None) is None:
+                raise Killed
+            write_text(path, text)
+
+        monkeypatch.setattr(files, "write_text", write)
+        try:
+            solve(folder, ScriptedMind())
+            break
+        except Killed:
+            cut += 1
+        monkeypatch.setattr(files, "write_text", write_text)
+        text, memory, _ = solve(folder, ScriptedMind())
+        assert text == expected and memory.to_dict() == whole.to_dict(), f"killed before write {cut}"
+    assert cut > 12

@@ -50,7 +50,7 @@ class Runner:
         dag_file: DagFile,
         machine: PlanMachine,
         attempts: Attempts,
-        planner: Planner,
+        planner: Callable[[], Planner],
         log: EventLog,
         settings: Settings,
         *,
@@ -268,7 +268,7 @@ class Runner:
     def _replan(self, error: str) -> None:
         try:
             known = list(self.machine.history), error, self.machine.remaining()
-            new = self.planner.replan(self.run.record.question, *known)
+            new = self.planner().replan(self.run.record.question, *known)
         except Exception as failure:  # noqa: BLE001 - a planner is foreign code; the run ends and says why
             self.machine.planner_failed(f"{type(failure).__name__}: {failure}")
             return
@@ -293,7 +293,7 @@ class Runner:
             why = "deepen_rounds" if len(rounds) >= self.settings.max_rounds else "deepen_room"
             return self._no_deepening(say(self.language, why))
         found = {str(i): str(s.result) for i, s in self.machine.steps.items() if self.machine.states[i] is State.DONE}
-        deepening = self.planner.deepen(self.run.record.question, self.dag_file.dag, found, len(rounds) + 1, room)
+        deepening = self.planner().deepen(self.run.record.question, self.dag_file.dag, found, len(rounds) + 1, room)
         steps = deepening.steps[:room]
         if not steps:
             return self._no_deepening(deepening.reason)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from dr import process, run_folder
@@ -18,8 +20,7 @@ from dr.events import EventLog, Listener
 from dr.launch import Launcher
 from dr.layout import Root, RunFolder
 from dr.machine import PlanMachine
-from dr.planner import OfflinePlanner
-from dr.planning import step_of
+from dr.planning import Planner, step_of
 from dr.preparation import max_steps
 from dr.restore import restore
 from dr.run_folder import Run, RunRecord
@@ -43,9 +44,7 @@ class Session:
         machine = PlanMachine(max_steps=steps, max_replans=settings.max_replans, on_failure=settings.on_failure)
         launcher = Launcher(root, self.agent, settings, record.language)
         attempts = Attempts(launcher, settings)
-        self.runner = Runner(
-            self.run, dag_file, machine, attempts, OfflinePlanner(), self.log, settings, deepens=deepens
-        )
+        self.runner = Runner(self.run, dag_file, machine, attempts, _planner, self.log, settings, deepens=deepens)
         if record.status == "planned":
             machine.commit([step_of(n) for n in dag_file.dag.work_nodes])
         else:
@@ -68,6 +67,8 @@ class Session:
             self.runner.decide(node_id)
 
     def drive(self, **how: Any) -> None:
+        # What the report needs is loaded while the first nodes run, not when everybody waits for it.
+        threading.Thread(target=_load_report, daemon=True).start()
         with _signals(self.runner):
             self.runner.drive(**how)
 
@@ -95,6 +96,17 @@ class Session:
         self.runner.attempts.close(leave=leave)
         self.runner.dag_file.close()
         self.run.change(runner=None)
+
+
+@cache
+def _planner() -> Planner:
+    from dr.planner import OfflinePlanner  # many runs never ask it
+
+    return OfflinePlanner()
+
+
+def _load_report() -> None:
+    from dr import findings, report  # noqa: F401
 
 
 def _report(folder: RunFolder, answer: str | None) -> None:

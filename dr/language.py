@@ -13,7 +13,6 @@ from itertools import pairwise
 
 from dr.sentences import CJK, is_cjk, sentences
 
-
 __all__ = [
     "content_terms",
     "content_words",
@@ -39,7 +38,8 @@ STOP_WORDS = frozenset(
     among is are was were be been being am do does did done have has had having can could will would shall should may
     might must and or nor but not no if then than so too also both either neither each every any all some such same
     other another it its it's he she his her hers him they their them theirs we our us you your i me my one ones there
-    here up out down who whom whose what which when where why how whether many much name named called known s t
+    here up out down who whom whose what which when where why how whether many much name named called known s t say
+    said says regard regarding
     please tell give find list describe explain state identify determine""".split()
 )
 QUESTION_WORDS = frozenset("who whom whose what which when where why how".split())
@@ -47,7 +47,8 @@ QUESTION_WORDS = frozenset("who whom whose what which when where why how".split(
 _CJK_STOP = sorted(
     """什么时候 什么地方 是什么 为什么 怎么样 是多少 有多少 有哪些 是哪些 哪一年 哪一个 哪一位 请问 请说明 请介绍
     什么 怎么 怎样 如何 多少 几个 几年 哪些 哪个 哪里 哪儿 哪位 哪年 哪家 哪种 哪国 哪所 哪部 哪座 哪本 哪支 哪条
-    何时 何地 何人 为何 是否 是不是 有没有 以及 并且 而且 或者 还是 分别 各自 之间 其中 关于 对于 根据 按照 通过 由于
+    何时 何地 何人 为何 是否 是不是 有没有 以及 并且 而且 或者 还是 分别 各自 之间 其中 关于 有哪些说法 说法 对于 根据
+     按照 通过 由于
     因为 所以 如果 但是 然后 它们 他们 她们 这个 那个 这些 那些 一个 一种 一位 一部 进行 可以 应该 能够
     的 了 是 在 和 与 及 或 吗 呢 吧 啊 也 都 就 而 被 把 对 从 到 由 于 以 为 之 其 该 这 那 它 他 她 谁 哪 几 何
     有 请 将 并 且""".split(),

@@ -35,8 +35,9 @@ _CANDIDATES, _HEADS = 24, 6  # passages paired; those of them whose links are fo
 class Doc:
     """A passage as it is compared."""
 
-    def __init__(self, passage: Passage) -> None:
+    def __init__(self, passage: Passage, head: Passage) -> None:
         self.passage = passage
+        self.head = head  # the first passage of the same document: where its title stands
         self.index = 0
         self.asked = 0.0
         self.near = 0.0
@@ -53,11 +54,11 @@ class Doc:
 
     @cached_property
     def aliases(self) -> tuple[Alias, ...]:
-        return aliases(self.passage)
+        return aliases(self.head)
 
     @cached_property
     def title(self) -> str:
-        return title_of(self.passage)
+        return title_of(self.head)
 
     @cached_property
     def title_terms(self) -> frozenset[str]:
@@ -83,7 +84,8 @@ class Field:
 
     def __init__(self, question: str, passages: Sequence[Passage], known: str = "") -> None:
         self.question, self.known = question, known
-        self.docs = [Doc(p) for p in passages]
+        heads: dict[str, Passage] = {}
+        self.docs = [Doc(p, heads.setdefault(p.place, p)) for p in passages]
         self.spread: dict[str, int] = {}
         for index, doc in enumerate(self.docs):
             doc.index = index
@@ -138,8 +140,11 @@ class Field:
 
     def named(self) -> list[Doc]:
         """Documents that the question names in full, the longest name first; first passages before later ones."""
+        asked = fold(self.question)
         found = [d for d in self.docs if d.asked >= 1 or (d.asked > 0 and d.near >= 1)]
-        return sorted(found, key=lambda d: (-len(d.aliases[0].folded), -self.relevance(d), d.index))
+        # "Joe Buck" before "Joe Buck (musician)", unless the question says which.
+        exact = {d.index: fold(d.title) in asked for d in found}
+        return sorted(found, key=lambda d: (not exact[d.index], -len(d.title), -self.relevance(d), d.index))
 
     def _phrase_share(self, *indices: int) -> float:
         held = (w for p, w in self._phrases.items() if w and any(_holds(self.docs[i], p) for i in indices))

@@ -104,7 +104,7 @@ _COMPARES_EN = re.compile(
 )
 _PLURAL_EN = re.compile(r"\s+(?:are|were|have|do|did)\s+(?:what|which|both|all)?\b", re.I)
 _ALTERNATIVES = re.compile(
-    r"(?:[,:]\s*|\bbetween\s+)(?P<list>[^,:?]{2,60}(?:,\s*[^,:?]{2,60}){0,3}?,?\s+or\s+[^,:?]{2,60}?)\s*\?*\s*$"
+    r"(?:,\s*|:\s*|\bbetween\s+)(?P<list>(?:[^,:?]{2,60},\s*){0,2}?[^,:?]{2,60}?,?\s+or\s+[^:?]{2,60}?)\s*\?*\s*$"
 )
 _COMPARE = re.compile(
     r"(?:compare|contrast|(?:how|what)\b.{0,30}\bdiffer\w*\s+between|difference\s+between)\s+(?P<list>.+?"
@@ -122,10 +122,10 @@ def _compared(question: str) -> list[str]:
     """A question for each thing compared."""
     if detect(question) == "zh":
         things, rest = _compared_zh(question)
-        own = [_asked_of(thing, rest, "关于{thing}，资料中有哪些说法", "：") for thing in things]
+        own = [_asked_of(thing, rest, "关于{thing}有哪些说法", "：") for thing in things]
     else:
         things, rest = _compared_en(question)
-        own = [_asked_of(thing, rest, "What do the sources say about {thing}", ": ") for thing in things]
+        own = [_asked_of(thing, rest, "What is said about {thing}", ": ") for thing in things]
     return own
 
 
@@ -137,6 +137,12 @@ def _asked_of(thing: str, rest: str, words: str, colon: str) -> str:
 
 def _compared_en(question: str) -> tuple[list[str], str]:
     """Names joined by and, or, a comma, in a question that compares; and what is asked of each."""
+    listed = _ALTERNATIVES.search(question)
+    if listed and (listed[0].startswith(",") or _COMPARES_EN.search(question[: listed.start()])):
+        left, _, right = listed["list"].rpartition(" or ")
+        things = [thing for thing in (*re.split(r",\s*", left), right) if thing.strip()]
+        if 2 <= len(things) <= 4 and all(len(thing.split()) <= 7 for thing in things):
+            return things, _rest_en(question, listed.start("list"), listed.end("list"))
     found, position = [], 0
     for name in names(question):
         start = question.find(name, position)
@@ -153,11 +159,6 @@ def _compared_en(question: str) -> tuple[list[str], str]:
     for group in groups:
         if 2 <= len(group) <= 4 and _compares(question, group[0][0], group[-1][1]):
             return [name for _, _, name in group], _rest_en(question, group[0][0], group[-1][1])
-    listed = _ALTERNATIVES.search(question)
-    if listed and _COMPARES_EN.search(question[: listed.start()]):
-        things = [t for t in re.split(r",\s*(?:or\s+)?|\s+or\s+", listed["list"]) if t.strip()]
-        if 2 <= len(things) <= 4 and all(len(t.split()) <= 6 for t in things):
-            return things, _rest_en(question, listed.start("list"), listed.end("list"))
     return _compare_en(question)
 
 
@@ -180,7 +181,7 @@ def _compares(question: str, start: int, end: int) -> bool:
         return True
     if re.search(r"\b(?:both|either|between)\b(?:\s+of)?(?:\s+the)?(?:\s+[a-z]\w*|\s+two){0,2}\s*$", before, re.I):
         chosen = re.search(r"\bboth|\beither|\bdiffer|\bcompar", before, re.I)
-        return chosen is not None or re.search(r"\b(?:which|who)\b", after) is not None
+        return chosen is not None or re.match(r"\s*,?\s*(?:which|who)\b", after) is not None
     if re.match(r"\s+(?:both|share)\b", after, re.I):
         return True
     if not before.strip():

@@ -17,7 +17,7 @@ from dr.quoting import answer_sentences, best_sentences
 __all__ = ["Quote", "Ranked", "Selection", "answer_sentences", "rank", "select"]
 
 LEADS = 2
-_LIKELY = 0.06  # chance of belonging to the evidence from which a document is a lead
+_LIKELY = 0.02  # chance of belonging to the evidence from which a document is a lead
 _TOUCHES = 0.15  # share of the question a passage has to speak of to be cited at all
 _ADDS = 0.05  # share of the question that a partner has to speak of, unless the two are linked
 

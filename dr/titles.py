@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from dr.contract import Passage
 from dr.language import content_terms, fold
+from dr.sentences import is_cjk
 
 _NUMBERED = (
     r"(?:p|par|para|paragraph|doc|document|page|file|chunk|part|section|text|note|item|untitled|index|readme|文档|段落|文件|第)?"
@@ -26,15 +27,13 @@ FULL, PART = 1.0, 0.6  # a mention by the whole name; by a single word or a shor
 
 @dataclass(frozen=True)
 class Alias:
-    """One name. folded: as compared; weight: what a mention by this name is worth."""
+    """One name. folded: as compared; weight: what a mention by this name is worth; cased: whether it counts only as
+    it is written: a Shape is no shape."""
 
     text: str
     folded: str
     weight: float
-
-    @property
-    def one_word(self) -> bool:
-        return self.weight < FULL
+    cased: bool
 
 
 def title_of(passage: Passage) -> str:
@@ -59,10 +58,10 @@ def aliases(passage: Passage) -> tuple[Alias, ...]:
         bare = re.sub(_BRACKETS, "", name).strip() or name
         short = re.split(r"[,，]\s", bare)[0]  # "Hilo, Hawaii"
         for text, factor in ((bare, FULL), (short, PART)):
-            terms = content_terms(text)
-            if terms and len(text) > 1:
-                folded = fold(text)
-                found.setdefault(folded, Alias(text, folded, min(factor, FULL if len(terms) > 1 else PART)))
+            if len(text) > 1:
+                folded, terms = fold(text), len(content_terms(text))
+                several = terms > 1 or " " in text.strip()  # "With or Without You"
+                found.setdefault(folded, Alias(text, folded, min(factor, FULL if several else PART), terms < 2))
     return tuple(found.values())
 
 
@@ -71,8 +70,8 @@ def mentions(text: str, folded: str, names: tuple[Alias, ...]) -> float:
     best = 0.0
     for alias in names:
         if alias.weight > best and alias.folded in folded:
-            where, wanted = (text, alias.text) if alias.one_word else (folded, alias.folded)
-            if _stands_alone(where, wanted):  # one word counts only as it is written: Shape is no shape
+            where, wanted = (text, alias.text) if alias.cased else (folded, alias.folded)
+            if _stands_alone(where, wanted):
                 best = alias.weight
     return best
 
@@ -113,18 +112,45 @@ def _share_a_word(one: str, other: str) -> bool:
 
 
 def _first_words(text: str) -> str:
-    """The title that `text` begins with: a short first line, words said twice, or the subject of the first sentence."""
+    """The title that `text` begins with: a short first line, words before a new start, or its first subject."""
     head = text.lstrip("# \t\n")[:400]
     line, _, rest = head.partition("\n")
-    if rest.strip() and len(line) <= 100 and not line.rstrip().endswith(tuple("。！？.!?；;，,：:")):
-        return line.strip()
+    alone = line.strip() if rest.strip() or head == text.lstrip("# \t\n") else ""
+    if alone and len(alone) <= 100 and not alone.endswith(tuple("。！？.!?；;，,：:")):
+        return alone
     words = head.split()
-    for n in range(1, min(_LONGEST, len(words) - 1)):  # "Viva (UK) Viva (stylised as VIVA) is a channel"
-        if fold(words[n]).strip("\"'“”") == fold(words[0]).strip("\"'“”") and words[0][:1].isupper():
-            return " ".join(words[:n])
+    if fold(words[0]) not in _NO_NAME - {"i", "we", "you"} and (title := _before_new_start(words[: _LONGEST + 2])):
+        return title
     subject = re.match(_SUBJECT, head)
-    if subject is None:
+    if subject is None or fold(words[0]) in _NO_NAME:
         return ""
-    name = re.sub(r"^(?:The|A|An)\s+", "", subject["name"]).strip()
-    begins = name[:1]
-    return name if begins.isupper() or begins.isdigit() or begins > "\u2e80" else ""
+    name = subject["name"].split()
+    while name and name[0] in ("The", "A", "An"):
+        name.pop(0)
+    if name and name[-1] in name[:-1]:  # "Tim Kaine Timothy Michael Kaine"
+        name = name[: name.index(name[-1]) + 1]
+    begins = name[0][:1] if name else ""
+    return " ".join(name) if begins.isupper() or begins.isdigit() or is_cjk(begins) else ""
+
+
+def _before_new_start(words: list[str]) -> str:
+    """Of a title that runs into the text: "Viva (UK) Viva (stylised as VIVA) is ...", "Dune The novel was ..."."""
+    bare = [fold(word).strip("\"'“”‘’,;:") for word in words]
+    for n in range(1, len(words)):
+        before = " ".join(words[:n])
+        if before.count("(") != before.count(")"):
+            continue
+        again = bare[n] == bare[0] or (bare[n] in ("the", "a", "an") and bare[n + 1 : n + 2] == bare[:1])
+        begins = words[n] in ("The", "A", "An", "In", "It", "During") and words[n - 1] not in ("and", "of", "in", "&")
+        capital = words[n].lstrip("\"'“‘")[:1]
+        if (again and (capital.isupper() or is_cjk(capital))) or begins:
+            return before
+        if bare[n] in ("is", "was", "are", "were"):
+            break
+    return ""
+
+
+_NO_NAME = frozenset(
+    "in on at it he she they this that these those while moreover however during after before when as for from with by"
+    " although if since there its his her their we you i".split()
+)

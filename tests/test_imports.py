@@ -15,11 +15,11 @@ SHARED = {
     "tools": {
         *("files", "sentences", "language", "markdown", "settings", "gaps", "titles", "pairs", "quoting", "questions"),
         *("retrieval", "alterations", "quantities", "citations", "chat", "chat_http", "chat_reply", "chat_faults"),
-        *("chat_json", "tokens", "backoff", "process", "waiter", "trees"),
+        *("chat_json", "tokens", "backoff", "process", "waiter", "trees", "source_lines"),
     },
 }
 RUNNER = {
-    "text": {"source_lines", "transcript", "output", "conclusion"},
+    "text": {"transcript", "output", "conclusion"},
     "plan": {
         *("dag_line", "dag_rules", "dag_text", "dag", "plan", "machine", "plan_execute", "planning"),
         *("deepening", "planner"),

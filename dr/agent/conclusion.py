@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dr.agent.words import say
-from dr.contract import CONCLUSION_CHARS_CJK, CONCLUSION_MARK, CONCLUSION_WORDS, SOURCE_LABEL, Passage
+from dr.contract import CONCLUSION_CHARS_CJK, CONCLUSION_MARK, CONCLUSION_WORDS, Passage
+from dr.source_lines import source_line
 
 
 @dataclass(frozen=True)
@@ -25,21 +26,6 @@ def paragraph(sentences: list[Cited]) -> str:
 
 def one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def source_line(cited: Cited) -> str:
-    """来源：<path or URL>, p. 3 — "<verbatim quote>" [local-1]"""
-    passage = cited.passage
-    return f'{SOURCE_LABEL}：{passage.place}{_locator(passage)} — "{one_line(cited.sentence)}" {passage.id}'
-
-
-def _locator(passage: Passage) -> str:
-    where = passage.locator
-    if "page" in where:
-        return f", p. {where['page']}"
-    if "line" in where:
-        return f", L{where['line']}"
-    return f", § {one_line(str(where['section']))}" if where.get("section") else ""
 
 
 def is_too_long(body: str) -> bool:
@@ -63,7 +49,7 @@ def compose(direct: list[Cited], further: list[list[Cited]], remarks: list[str],
     first: dict[str, Cited] = {}
     for cited in (c for group in groups for c in group):
         first.setdefault(cited.passage.id, cited)
-    lines = [source_line(cited) for cited in first.values()]
+    lines = [source_line(c.passage.place, c.passage.locator, c.sentence, c.passage.id) for c in first.values()]
     if leads:
         lines.insert(0, say(lang, "leads", names=say(lang, "separator").join(leads)))
     return "\n\n".join([_body(groups, remark), "\n".join(lines)])

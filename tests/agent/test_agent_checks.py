@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from dr.agent import checks
-from dr.agent.conclusion import Cited, compose, is_too_long, source_line
+from dr.agent.conclusion import Cited, compose, is_too_long
 from dr.agent.memory import InvestigateMemory
 from dr.contract import Passage
+from dr.source_lines import SourceLine, parse_sources
 
 
 def passage(number: int, text: str, **locator: object) -> Passage:
@@ -89,11 +90,11 @@ def test_sentences_that_would_be_read_as_ours_are_known(sentence: str) -> None:
     assert not checks.speaks_protocol("An ordinary sentence about sources.")
 
 
-def test_source_lines() -> None:
-    assert source_line(Cited("A  b.", passage(1, "A b.", page=3))) == '来源：/docs/1.txt, p. 3 — "A b." [local-1]'
-    assert ", L12 — " in source_line(Cited("x", passage(1, "x", line=12, section="S")))
-    assert ", § S — " in source_line(Cited("x", passage(1, "x", section="S")))
-    assert "/docs/1.txt — " in source_line(Cited("x", passage(1, "x")))
+def test_source_lines_have_the_shared_form() -> None:
+    text = compose([Cited('He said "A  b" \\o/.', passage(1, "x", line=12, section="S"))], [], [], [], "en")
+    assert parse_sources(text) == [
+        SourceLine("/docs/1.txt", {"line": 12, "section": "S"}, 'He said "A b" \\o/.', "[local-1]")
+    ]
 
 
 def test_form_of_the_conclusion() -> None:

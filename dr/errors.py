@@ -42,6 +42,20 @@ class SourceError(DrError):
     exit_code = EXIT_FAILED
 
 
+class ChatError(DrError):
+    """The chat model gave no usable reply this time; a later call, or another mind, still can."""
+
+    exit_code = EXIT_FAILED
+
+
+class ContextOverflow(ChatError):
+    """The prompt is longer than the model can read; shorten it. Sizes in tokens, None where the server did not say."""
+
+    def __init__(self, tried: str, wrong: str, prompt_tokens: int | None = None, limit: int | None = None) -> None:
+        self.prompt_tokens, self.limit = prompt_tokens, limit
+        super().__init__(tried, wrong, "shorten the prompt, or serve the model with a larger context")
+
+
 class LockedError(DrError):
     """Another runner holds the task."""
 

@@ -65,13 +65,17 @@ def detect(text: str) -> str:
 
 # -- terms ------------------------------------------------------------------------------------------------------------
 
-_PLAIN_WORD = r"[^\W_]+(?:'[^\W_]+)*"
+_PLAIN_WORD = r"[^\W_]+(?:['’][^\W_]+)*"
 _WORD = rf"[{CJK}]+|(?:(?![{CJK}])[^\W_])+(?:['’](?:(?![{CJK}])[^\W_])+)*"
 
 
 def _runs(text: str) -> list[str]:
     """The words of a folded text; of CJK text the runs between other characters."""
-    return re.findall(_PLAIN_WORD if text.isascii() else _WORD, text)
+    return re.findall(_WORD if _has_cjk(text) else _PLAIN_WORD, text)
+
+
+def _has_cjk(text: str) -> bool:
+    return not text.isascii() and re.search(f"[{CJK}]", text) is not None
 
 
 def fold(text: str) -> str:
@@ -79,16 +83,20 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     text = unicodedata.normalize("NFKC", text).casefold()
-    if any("\u00c0" <= c <= "\u024f" for c in text):
+    if re.search("[\u00c0-\u024f]", text):
         marks = unicodedata.normalize("NFD", text)
         text = unicodedata.normalize("NFC", "".join(c for c in marks if not "\u0300" <= c <= "\u036f"))
     return text
 
 
+_VOWELS = frozenset("aeiouy")
+
+
 @lru_cache(maxsize=200_000)
 def stem(word: str) -> str:
     """Light stem of a folded English word: plural, -ed, -ing and possessive endings gone."""
-    word = re.sub(r"['’]s?$", "", word)
+    if "'" in word or "’" in word:
+        word = re.sub(r"['’]s?$", "", word)
     if len(word) < 4 or not word.isascii() or not word.isalpha():
         return word
     if word.endswith("ies") and len(word) > 4:
@@ -99,7 +107,7 @@ def stem(word: str) -> str:
         word = word[:-1]
     for ending in ("ing", "ed"):
         root = word[: -len(ending)]
-        if word.endswith(ending) and len(root) > 2 and re.search("[aeiouy]", root):
+        if word.endswith(ending) and len(root) > 2 and not _VOWELS.isdisjoint(root):
             if len(root) > 3 and root[-1] == root[-2] and root[-1] not in "lsz":
                 root = root[:-1]
             word = root
@@ -109,8 +117,11 @@ def stem(word: str) -> str:
 
 def tokens(text: str) -> list[str]:
     """Terms for ranking, in order and with repetition: stems; of CJK text every character and pair of characters."""
+    text = fold(text)
+    if not _has_cjk(text):
+        return list(map(stem, re.findall(_PLAIN_WORD, text)))
     found: list[str] = []
-    for run in _runs(fold(text)):
+    for run in re.findall(_WORD, text):
         if is_cjk(run):
             found += run
             found += map("".join, pairwise(run))
@@ -166,13 +177,14 @@ def names(text: str) -> list[str]:
     for match in re.finditer(_CAPITALS, re.sub(_QUOTED, lambda m: "\x00" * len(m.group()), text)):
         found += _trimmed(match, text)
     found += [(m.start(), m.group()) for m in re.finditer(_CJK_NAME, text)]
-    if not text.isascii() and any(map(is_cjk, text)):
+    if _has_cjk(text):
         found += [(m.start(), m.group()) for m in re.finditer(r"[A-Za-z][\w.+-]*", text)]
     kept: dict[str, str] = {}
     for _, name in sorted(found, key=lambda f: f[0]):
         kept.setdefault(fold(name), name)
-    inside = {k for k in kept for other in kept if k != other and re.search(rf"\b{re.escape(k)}\b", other)}
-    return [name for key, name in kept.items() if key not in inside]
+    padded = {key: f" {' '.join(_runs(key))} " for key in kept}
+    everything = "|".join(padded.values())
+    return [name for key, name in kept.items() if everything.count(padded[key]) == 1]
 
 
 def _trimmed(match: re.Match[str], text: str) -> list[tuple[int, str]]:

@@ -16,6 +16,7 @@ from itertools import combinations, pairwise
 from dr.contract import Passage
 from dr.language import content_terms, fold, names, tokens
 from dr.sentences import CJK, is_cjk
+from dr.shortlist import KEPT, shortlist
 from dr.titles import Alias, aliases, mentions, title_of
 
 TOGETHER = 8.0  # share of the question's terms that the two cover together
@@ -62,7 +63,7 @@ class Doc:
 
     @cached_property
     def title_terms(self) -> frozenset[str]:
-        return frozenset(content_terms(self.aliases[0].text)) if self.aliases else frozenset()
+        return self.aliases[0].terms if self.aliases else frozenset()
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -82,10 +83,13 @@ def _terms_of(title: str, text: str) -> tuple[str, ...]:
 class Field:
     """Passages in view of one question. known: what is known already; documents it names are close to the question."""
 
-    def __init__(self, question: str, passages: Sequence[Passage], known: str = "") -> None:
+    def __init__(self, question: str, passages: Sequence[Passage], known: str = "", kept: int = KEPT) -> None:
         self.question, self.known = question, known
         heads: dict[str, Passage] = {}
-        self.docs = [Doc(p, heads.setdefault(p.place, p)) for p in passages]
+        for passage in passages:
+            heads.setdefault(passage.place, passage)
+        looked_at = [passages[i] for i in shortlist(question, passages, heads, kept)]
+        self.docs = [Doc(p, heads[p.place]) for p in looked_at]
         self.spread: dict[str, int] = {}
         for index, doc in enumerate(self.docs):
             doc.index = index
@@ -141,7 +145,7 @@ class Field:
     def named(self) -> list[Doc]:
         """Documents that the question names in full, the longest name first; first passages before later ones."""
         asked = fold(self.question)
-        found = [d for d in self.docs if d.asked >= 1 or (d.asked > 0 and d.near >= 1)]
+        found = [d for d in self.docs if d.asked >= 1 or (d.asked > 0 and (d.near >= 1 or not d.title_terms))]
         # "Joe Buck" before "Joe Buck (musician)", unless the question says which.
         exact = {d.index: fold(d.title) in asked for d in found}
         return sorted(found, key=lambda d: (not exact[d.index], -len(d.title), -self.relevance(d), d.index))
@@ -158,13 +162,9 @@ class Field:
     def candidates(self) -> list[Doc]:
         """Passages worth pairing: those that fit best, and what the very best mention or are mentioned by."""
         ranked = sorted(self.docs, key=self.relevance, reverse=True)
-        chosen = ranked[:_CANDIDATES]
-        if len(ranked) > _CANDIDATES:
-            heads = chosen[:_HEADS]
-            rest = ranked[_CANDIDATES:]
-            near = [d for d in rest if any(self.linked(head, d) >= 1 for head in heads)]
-            chosen = chosen + near[:_CANDIDATES]
-        return chosen
+        chosen, rest = ranked[:_CANDIDATES], ranked[_CANDIDATES:]
+        near = [doc for doc in rest if any(self.linked(head, doc) >= 1 for head in chosen[:_HEADS])]
+        return chosen + near[:_CANDIDATES]
 
     def pairs(self) -> list[tuple[float, Doc, Doc]]:
         """Pairs of passages with their score, best first. exp(score) is proportional to the chance of being right."""

@@ -13,6 +13,7 @@ from dr.contract import Passage
 from dr.language import content_words, fold
 from dr.pairs import Doc, Field
 from dr.quoting import answer_sentences, best_sentences
+from dr.shortlist import KEPT
 
 __all__ = ["Quote", "Ranked", "Selection", "answer_sentences", "rank", "select"]
 
@@ -51,7 +52,7 @@ class Selection:
 
 def rank(question: str, passages: Sequence[Passage], k: int) -> list[Ranked]:
     """The `k` passages that fit best, best first; passages without a term of the question are left out."""
-    field = Field(question, passages)
+    field = Field(question, passages, kept=max(KEPT, 4 * k))
     found = [Ranked(doc.passage, score) for doc in field.docs if (score := field.bm25(doc)) > 0]
     return sorted(found, key=lambda r: -r.score)[:k]
 

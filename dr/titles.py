@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from dr.contract import Passage
 from dr.language import content_terms, fold
@@ -21,6 +22,7 @@ _SUBJECT = (
     r"[\"'“‘《「]?(?P<name>[^\n(（,，;；:：。.!?]{2,80}?|(?:[^\n(（,，;；:：。!?]{2,80}?))[\"'”’》」]?"
     r"(?:\s*[(（,，]|\s+(?:is|was|are|were|refers|has|had)\s|(?:是|为|位于|成立于|出生于|生于))"
 )
+_HEAD = 400  # characters of a text in which its title may stand
 _LONGEST = 12  # words of a title that stands before the text without a line of its own
 FULL, PART = 1.0, 0.6  # a mention by the whole name; by a single word or a shortened name
 
@@ -28,12 +30,13 @@ FULL, PART = 1.0, 0.6  # a mention by the whole name; by a single word or a shor
 @dataclass(frozen=True)
 class Alias:
     """One name. folded: as compared; weight: what a mention by this name is worth; cased: whether it counts only as
-    it is written: a Shape is no shape."""
+    it is written: a Shape is no shape. terms: its content terms."""
 
     text: str
     folded: str
     weight: float
     cased: bool
+    terms: frozenset[str]
 
 
 def title_of(passage: Passage) -> str:
@@ -51,17 +54,23 @@ def own_title(passage: Passage) -> str:
 
 
 def aliases(passage: Passage) -> tuple[Alias, ...]:
-    """Every name of the passage's document, the best first."""
-    given, first = own_title(passage), _first_words(passage.text)
+    """Every name of the passage's document, the best first. passage: its first one."""
+    return _aliases(own_title(passage), passage.text[:_HEAD])
+
+
+@lru_cache(maxsize=8192)
+def _aliases(given: str, text: str) -> tuple[Alias, ...]:
+    first = _first_words(text)
     found: dict[str, Alias] = {}
     for name in (given or first, first if given and _share_a_word(given, first) else ""):
         bare = re.sub(_BRACKETS, "", name).strip() or name
         short = re.split(r"[,，]\s", bare)[0]  # "Hilo, Hawaii"
-        for text, factor in ((bare, FULL), (short, PART)):
+        for text, factor in ((bare, FULL), (short, PART))[: 1 + (short != bare)]:
             if len(text) > 1:
-                folded, terms = fold(text), len(content_terms(text))
-                several = terms > 1 or " " in text.strip()  # "With or Without You"
-                found.setdefault(folded, Alias(text, folded, min(factor, FULL if several else PART), terms < 2))
+                folded, terms = fold(text), frozenset(content_terms(text))
+                several = len(terms) > 1 or " " in text.strip()  # "With or Without You"
+                weight = min(factor, FULL if several else PART)
+                found.setdefault(folded, Alias(text, folded, weight, len(terms) < 2, terms))
     return tuple(found.values())
 
 
@@ -108,17 +117,18 @@ def _plain(title: str) -> str:
 
 
 def _share_a_word(one: str, other: str) -> bool:
-    return not set(content_terms(one)).isdisjoint(content_terms(other))
+    return not set(fold(one).split()).isdisjoint(fold(other).split())
 
 
 def _first_words(text: str) -> str:
     """The title that `text` begins with: a short first line, words before a new start, or its first subject."""
-    head = text.lstrip("# \t\n")[:400]
-    line, _, rest = head.partition("\n")
-    alone = line.strip() if rest.strip() or head == text.lstrip("# \t\n") else ""
-    if alone and len(alone) <= 100 and not alone.endswith(tuple("。！？.!?；;，,：:")):
-        return alone
-    words = head.split()
+    head = text.lstrip("# \t\n")[:_HEAD]
+    line = head.partition("\n")[0]
+    line, words = line.strip(), head.split()
+    if not words:
+        return ""
+    if len(line) <= 100 and not line[0].islower() and not line.endswith(tuple("。！？.!?；;，,：:")):
+        return line
     if fold(words[0]) not in _NO_NAME - {"i", "we", "you"} and (title := _before_new_start(words[: _LONGEST + 2])):
         return title
     subject = re.match(_SUBJECT, head)

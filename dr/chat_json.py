@@ -10,7 +10,7 @@ from typing import Any
 
 _LONGEST = 400_000  # characters looked at
 _LONGEST_MENDED = 50_000  # mending takes up to a second for these
-_DEEPEST = 60  # json_repair takes minutes over thousands of brackets that nothing closes
+_DEEPEST = 60  # json_repair takes 15 s over 50,000 brackets that nothing closes
 _STARTS = 6  # places at which mending is tried
 _TRIES = 400
 _BRACKET = re.compile(r"[\[{]")

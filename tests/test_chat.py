@@ -341,6 +341,12 @@ def test_a_busy_or_failing_server_is_asked_again(clock: Clock) -> None:
     assert clock.slept == [7, 2, 4, 16 - 13, 16]
 
 
+def test_those_who_wait_together_do_not_come_back_at_the_same_moment(clock: Clock, tmp_path: Path) -> None:
+    with ScriptedModel([Fail(429, retry_after=7), "42"]) as model:
+        chat(model, clock, backoff_path=tmp_path / "b.json").ask(ASK)
+    assert clock.slept == [7 + 0.5 * 5]
+
+
 @pytest.mark.parametrize(
     ("value", "waits"),
     [("86400", LONGEST_WAIT_S), ("soon", 1), ("-5", 1), ("0", 1), ("nan", 1), ("inf", 1), ("Mon, 99 Foo", 1)],
@@ -566,15 +572,23 @@ def test_the_machines_own_server_is_not_asked_through_a_proxy(monkeypatch: pytes
     assert "authorization" not in model.requests[0].headers
 
 
-def test_another_machine_is_asked_through_the_proxy(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
-    with ScriptedModel([]) as proxy:  # any server will do: it is asked to connect, and refuses
+@pytest.mark.parametrize("key", ["", "sk-other-0123456789"])
+def test_another_machine_is_asked_through_the_proxy_and_with_no_other_key(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, clock: Clock, key: str
+) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine model.example login someone password else\n", encoding="utf-8")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    with ScriptedModel([], key=key) as proxy:  # any server will do: it is asked for a path it does not have
         for name in ("http_proxy", "HTTP_PROXY"):
             monkeypatch.setenv(name, proxy.base_url.removesuffix("/v1"))
         for name in ("no_proxy", "NO_PROXY"):
             monkeypatch.delenv(name, raising=False)
-        with pytest.raises(FatalError, match="HTTP 401"):
-            Chat("http://model.example/v1", "m", "other", clock=clock, sleep=clock.sleep).ask(ASK)
+        with pytest.raises(FatalError, match="HTTP 404"):
+            Chat("http://model.example/v1", "m", key, clock=clock, sleep=clock.sleep).ask(ASK)
         assert proxy.requests[0].path == "http://model.example/v1/chat/completions"
+        assert proxy.requests[0].headers.get("authorization", "") == (f"Bearer {key}" if key else "")
 
 
 def test_a_transport_can_record_and_replay() -> None:

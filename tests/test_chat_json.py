@@ -68,6 +68,11 @@ def test_hostile_text_ends(text: str) -> None:
         assert number < 100_000
 
 
+def test_endless_brackets_are_not_mended() -> None:
+    assert first('{"a": ' * 20 + "1,") is not None
+    assert first('{"a": ' * 100 + "1,") is None
+
+
 @given(st.dictionaries(st.text(max_size=5), st.text(max_size=20) | st.integers() | st.lists(st.text(max_size=5))))
 def test_what_is_json_is_never_mended(value: dict[str, Any]) -> None:
     for text in (json.dumps(value), f"Here:\n```json\n{json.dumps(value)}\n```\nDone."):

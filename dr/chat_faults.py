@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from enum import Enum
 from typing import Any
 
@@ -188,6 +187,8 @@ def retry_after(headers: dict[str, str], now: float) -> float | None:
             continue
         if 0 <= seconds < float("inf"):
             return seconds
+    from email.utils import parsedate_to_datetime  # late: it is half of this module's import
+
     try:
         return max(0.0, parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - now)
     except (ValueError, TypeError, OverflowError, IndexError):

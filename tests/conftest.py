@@ -10,7 +10,8 @@ import pytest
 
 PROJECT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(PROJECT))
-pytest_plugins = ["lab"]  # a temporary root with stand-in agents, and a check that none is left running
+# A temporary root with stand-in agents, and a check that none is left running; a web site on the loopback.
+pytest_plugins = ["lab", "website"]
 
 
 def _temp_listing() -> set[str]:

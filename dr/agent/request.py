@@ -24,7 +24,10 @@ class Request:
 
     @property
     def type(self) -> NodeType:
-        return self.node_type or (NodeType.LOCAL if self.context.source.strip() else NodeType.MEMORY)
+        source = self.context.source.strip()
+        if source.startswith(("http://", "https://")):
+            return self.node_type or NodeType.WEB
+        return self.node_type or (NodeType.LOCAL if source else NodeType.MEMORY)
 
 
 def node_folder(root: Root, name: str) -> NodeFolder:

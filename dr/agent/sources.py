@@ -13,21 +13,32 @@ from dr.agent.unreadable import Unreadable
 from dr.agent.words import say
 from dr.contract import NodeType, split_sources
 from dr.errors import SourceError
-from dr.layout import NodeFolder, Root
+from dr.layout import TASK_PREFIX, NodeFolder, Root, RunFolder, SnapshotFolder
 
 if TYPE_CHECKING:
     from dr.settings import Settings
 
-KINDS = {NodeType.LOCAL: "local", NodeType.MEMORY: "mem"}
+KINDS = {NodeType.LOCAL: "local", NodeType.MEMORY: "mem", NodeType.WEB: "web"}
 INSIGHT_INDEX = "global_mem_insight.txt"
 _NOTES = ("global_mem.txt", "user_profile.txt", "user_profile.md")
 
 
-def read_sources(request: Request, folder: NodeFolder | None, root: Root, load: Callable[[], Settings]) -> Corpus:
+def read_sources(
+    request: Request,
+    folder: NodeFolder | None,
+    root: Root,
+    load: Callable[[], Settings],
+    log: Callable[[str], None] = lambda _: None,
+) -> Corpus:
     """All that the node may read; a corpus without documents says why in `failed`. Unreadable: the type is unknown."""
     if request.type not in KINDS:
         raise Unreadable("type_unavailable", type=request.type.value)
-    fence = _Fence(root, folder)
+    if request.type is NodeType.WEB:
+        from dr.agent.web import open_web
+
+        web = open_web(load(), snapshot_folder(folder, root), root.hosts, log)
+        return web.read(request.context.source, request.context.sub_question)
+    fence = Fence(root, folder)
     if request.type is NodeType.LOCAL:
         paths = local_paths(request.context.source, root)
         return read_corpus(paths, KINDS[request.type], fence) if paths else Corpus([], [Unreadable("no_source")])
@@ -36,6 +47,15 @@ def read_sources(request: Request, folder: NodeFolder | None, root: Root, load: 
     if memory.is_dir():
         return read_corpus(memory_paths(memory, request.context.source), KINDS[request.type], fence)
     return Corpus([], [Unreadable("memory_missing", str(memory))])
+
+
+def snapshot_folder(folder: NodeFolder | None, root: Root) -> SnapshotFolder:
+    """The sources/ that all nodes of a run share; of a node without a run, its own."""
+    if folder is None:
+        return SnapshotFolder(root.temp / "sources")
+    run = folder.path.parent
+    shared = run.parent == root.temp and run.name.startswith(TASK_PREFIX)
+    return RunFolder(run if shared else folder.path).snapshots
 
 
 def type_error(request: Request, lang: str) -> SourceError:
@@ -52,7 +72,8 @@ def nothing_read(request: Request, corpus: Corpus, lang: str) -> SourceError:
     """Why no source at all could be read."""
     place = request.context.source.strip() or (corpus.failed[0].place if corpus.failed else "")
     tried = say(lang, "tried_read", place=place or say(lang, "the_sources"))
-    return SourceError(tried, _reasons(corpus, lang), say(lang, "unavailable_next"))
+    following = "web_next" if request.type is NodeType.WEB else "unavailable_next"
+    return SourceError(tried, _reasons(corpus, lang), say(lang, following))
 
 
 def _reasons(corpus: Corpus, lang: str) -> str:
@@ -67,12 +88,16 @@ def _reasons(corpus: Corpus, lang: str) -> str:
 
 
 def notes(corpus: Corpus, lang: str) -> list[str]:
-    """What could not be read, a line each: the file's name and why."""
+    """What could not be read, a line each: the file's name, or the URL, and why."""
     brackets = ("（", "）") if lang == "zh" else (" (", ")")
-    return [f"{Path(e.place).name or e.place}{brackets[0]}{e.why(lang)}{brackets[1]}" for e in corpus.failed]
+    return [f"{_short(e.place)}{brackets[0]}{e.why(lang)}{brackets[1]}" for e in corpus.failed]
 
 
-class _Fence:
+def _short(place: str) -> str:
+    return place if "://" in place else Path(place).name or place
+
+
+class Fence:
     """Whether a resolved path may be read: not when it lies in another node's folder."""
 
     def __init__(self, root: Root, own: NodeFolder | None) -> None:

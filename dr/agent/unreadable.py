@@ -14,7 +14,9 @@ class Unreadable(SourceError):
         super().__init__(say("en", "tried_read", place=place or "the source"), self.why("en"))
 
     def why(self, lang: str) -> str:
-        return say(lang, self.reason, **self.facts)
+        """The reason in a language; a fact that is itself a fault is told in the same one."""
+        facts = {k: v.why(lang) if isinstance(v, Unreadable) else v for k, v in self.facts.items()}
+        return say(lang, self.reason, **facts)
 
     def at(self, place: str) -> Unreadable:
         """The same fault, with the place that the reader of the bytes did not know."""

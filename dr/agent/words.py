@@ -88,7 +88,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "browser_failed": ("浏览器没有给出页面（{detail}）", "the browser gave no page ({detail})"),
     "browser_no_text": ("浏览器打开后也没有文字", "it holds no text in the browser either"),
     "snapshot_busy": ("另一个节点正在抓取同一页面，等待超时", "another node was fetching the same page for too long"),
-    "snapshot_broken": ("快照文件不完整", "its snapshot is incomplete"),
     # why a search gives no page
     "no_search": (
         "来源不是网址，而没有配置搜索引擎：请设置 searxng_url，或 search_api_key，或安装 ddgs（pip install ddgs）",

@@ -132,7 +132,7 @@ def test_a_missing_or_wrong_context_gives_no_finding(tmp_path: Path) -> None:
     assert_no_finding(folder)
 
 
-@pytest.mark.parametrize(("kind", "said"), [("WEB", "WEB"), ("CODE", "CODE")])
+@pytest.mark.parametrize(("kind", "said"), [("SYNTH", "SYNTH")])
 def test_types_without_tools_fail_clearly(tmp_path: Path, kind: str, said: str) -> None:
     folder = make.node(tmp_path, "dr_t/N1", "What is X?", "https://example.org", type=kind)
     done = make.run(tmp_path, "--task", "dr_t/N1")

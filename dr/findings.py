@@ -12,12 +12,15 @@ from typing import Any
 
 from dr import cited, files
 from dr.cited import Cited
+from dr.conflicts import Statement
 from dr.contract import NodeType, State
 from dr.dag import Dag
 from dr.errors import DagError, DrError
 from dr.language import detect
 from dr.layout import NodeFolder, Root, RunFolder
 from dr.markdown import plain
+from dr.references import pieces
+from dr.sentences import sentences
 
 _ERROR_LINES = 3  # of stderr.log, when nothing else says why a node failed
 
@@ -70,6 +73,17 @@ class Findings:
     @property
     def answered(self) -> list[NodeFinding]:
         return [node for node in self.nodes if node.answered]
+
+    def statements(self) -> list[Statement]:
+        """Every cited sentence of the conclusions and where it rests, for the comparison of what sources say."""
+        found = []
+        for node in self.answered:
+            for piece in pieces(node.cited.body) if node.cited else ():
+                by_id = node.cited.by_id if node.cited else {}
+                for citation in piece.ids[:1]:
+                    place = next((s.place for s in by_id.get(citation, ())), "")
+                    found += [Statement(s, node.id, citation, place) for s in sentences(piece.text)]
+        return found
 
     @property
     def coverage(self) -> dict[str, int]:

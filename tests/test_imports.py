@@ -28,7 +28,6 @@ RUNNER = {
     "processes": {"subagent", "watch", "launch", "attempts"},
     "report": {
         *("cited", "references", "findings", "answer", "report_parts", "report", "picture", "timeline", "page"),
-        "conflicts",
     },
     "run": {"restore", "edits", "runner", "preparation", "session", "overview", "polling", "changing", "stopping"},
     "face": {"terminal", "commands", "cli"},

@@ -30,6 +30,7 @@ ALMOST = 2.6  # share of the title's words of one that stand in the other
 SHARED = 1.1  # a name that only these two hold, at most two
 RIVALS = -1.7  # titles with a common word: two of a kind rather than two parts
 NAME_WEIGHT = 1.5  # a term inside a proper name against another term
+_COMMON = 0.4  # what a term counts that every passage holds; in a small folder many do
 _CANDIDATES, _HEADS = 24, 6  # passages paired; those of them whose links are followed to further passages
 
 
@@ -116,7 +117,7 @@ class Field:
         return self._rarity(self.spread.get(term, 0))
 
     def _rarity(self, count: int) -> float:
-        return math.log(1 + (len(self.docs) - count + 0.5) / (count + 0.5))
+        return max(_COMMON, math.log(1 + (len(self.docs) - count + 0.5) / (count + 0.5)))
 
     def _share(self, wanted: frozenset[str], present: set[str] | frozenset[str]) -> float:
         total = sum(self.rarity(t) for t in wanted)

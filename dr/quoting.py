@@ -12,7 +12,7 @@ from dr.contract import Passage
 from dr.language import content_terms, fold, names, numbers, sentences, tokens
 
 QUOTED = 3  # sentences of a passage at most
-ANSWERING = 4  # sentences of an answer
+ANSWERING = 5  # sentences of an answer
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,8 @@ def answer_sentences(question: str, quoted: Iterable[str], limit: int = ANSWERIN
     weight = {t: math.log(1 + len(found) / spread[t]) for t in content_terms(question) if t in spread}
     total = sum(weight.values()) or 1.0
     kind, known = kind_asked(question), {fold(n) for n in names(question)}
-    bonus = [0.25 * _has_kind(text, kind, known) for text in found]
+    # What was quoted first was the better find.
+    bonus = [0.3 * _has_kind(text, kind, known) - 0.03 * i for i, text in enumerate(found)]
     chosen: list[int] = []
     said: set[str] = set()
     while len(chosen) < min(limit, len(found)):
@@ -88,7 +89,7 @@ def answer_sentences(question: str, quoted: Iterable[str], limit: int = ANSWERIN
             if i not in chosen
         ]
         gain, index = max(gains)
-        if chosen and gain <= 0.02:
+        if chosen and gain + 0.03 * -index <= 0.02:  # it adds nothing, whenever it was quoted
             break
         chosen.append(-index)
         said |= sets[-index]

@@ -19,6 +19,7 @@ __all__ = ["Quote", "Ranked", "Selection", "answer_sentences", "rank", "select"]
 
 LEADS = 2
 _LIKELY = 0.02  # chance of belonging to the evidence from which a document is a lead
+_ALSO = 0.15  # chance from which a third passage is cited at once
 _TOUCHES = 0.15  # share of the question a passage has to speak of to be cited at all
 _ADDS = 0.05  # share of the question that a partner has to speak of, unless the two are linked
 
@@ -111,11 +112,20 @@ def _pair(field: Field) -> tuple[list[Doc], list[Doc], dict[int, float]]:
     first, second = sorted((one, other), key=field.relevance, reverse=True)
     if field.covers(first) < _TOUCHES and not first.asked:
         return [], [], {}
-    helps = field.covers(second) >= _ADDS or field.linked(first, second) > 0
-    cited = [first, second] if helps else [first]
-    places = {d.passage.place for d in cited}
-    others = sorted((d for d in field.docs if chance.get(d.index, 0.0) >= _LIKELY), key=lambda d: -chance[d.index])
-    return cited, [d for d in others if d.passage.place not in places], chance
+    cited = [doc for doc in (first, second) if doc is first or _helps(field, doc, [first])]
+    places = {doc.passage.place for doc in cited}
+    likely = sorted((d for d in field.docs if chance.get(d.index, 0.0) >= _LIKELY), key=lambda d: -chance[d.index])
+    others = [d for d in likely if d.passage.place not in places]
+    if len(cited) == 1:
+        return cited, [d for d in others if _helps(field, d, cited)], chance
+    if others and chance[others[0].index] >= _ALSO:  # it was a close thing
+        cited.append(others.pop(0))
+    return cited, others, chance
+
+
+def _helps(field: Field, doc: Doc, cited: Sequence[Doc]) -> bool:
+    """Whether it speaks of the question at all, is named by it, or one of the two names the other."""
+    return field.covers(doc) >= _ADDS or doc.asked > 0 or any(field.linked(doc, other) > 0 for other in cited)
 
 
 def _quote(doc: Doc, cited: Sequence[Doc], terms: Mapping[str, float], question: str, score: float) -> Quote:

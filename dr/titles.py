@@ -65,12 +65,13 @@ def _aliases(given: str, text: str) -> tuple[Alias, ...]:
     for name in (given or first, first if given and _share_a_word(given, first) else ""):
         bare = re.sub(_BRACKETS, "", name).strip() or name
         short = re.split(r"[,，]\s", bare)[0]  # "Hilo, Hawaii"
-        for text, factor in ((bare, FULL), (short, PART))[: 1 + (short != bare)]:
-            if len(text) > 1:
+        article = re.sub(r"^(?:The|A|An)\s+", "", bare)
+        for text, factor in ((bare, FULL), (article, FULL), (short, PART)):
+            if len(text) > 1 and fold(text) not in found:
                 folded, terms = fold(text), frozenset(content_terms(text))
                 several = len(terms) > 1 or " " in text.strip()  # "With or Without You"
                 weight = min(factor, FULL if several else PART)
-                found.setdefault(folded, Alias(text, folded, weight, len(terms) < 2, terms))
+                found[folded] = Alias(text, folded, weight, len(terms) < 2, terms)
     return tuple(found.values())
 
 
@@ -135,7 +136,7 @@ def _first_words(text: str) -> str:
     if subject is None or fold(words[0]) in _NO_NAME:
         return ""
     name = subject["name"].split()
-    while name and name[0] in ("The", "A", "An"):
+    while name and name[0] in ("The", "A", "An") and (name[0] != "The" or not name[1:2] or name[1][0].islower()):
         name.pop(0)
     if name and name[-1] in name[:-1]:  # "Tim Kaine Timothy Michael Kaine"
         name = name[: name.index(name[-1]) + 1]

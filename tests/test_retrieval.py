@@ -55,9 +55,9 @@ def cited(question: str, passages: list[Passage], **more: str) -> list[str]:
 
 @pytest.mark.parametrize("layout", ["titles", "heading", "first line", "run in", "text only"])
 def test_two_hops_are_cited_in_every_layout(layout: str) -> None:
-    assert set(cited(BRIDGE, laid_out(FILMS, layout))) == {"Ed Oxenbould", "The Visit"} or (
-        layout in ("text only", "run in") and "Ed Oxenbould" in cited(BRIDGE, laid_out(FILMS, layout))
-    )
+    found = cited(BRIDGE, laid_out(FILMS, layout))
+    assert {"Ed Oxenbould", "The Visit"} <= set(found)
+    assert len(found) <= 3
 
 
 @pytest.mark.parametrize("layout", ["titles", "heading", "first line", "run in", "text only"])
@@ -151,7 +151,9 @@ def test_each_aspect_gets_its_citation() -> None:
 def test_what_parents_found_draws_the_documents_they_name() -> None:
     passages = laid_out(HARBOUR, "titles")
     known = {"N1": "埃尔姆赛港热泵由北岸能源公司建成。"}
-    found = select("这家公司的总部在哪里？", passages, root_question="热泵的建造公司总部在哪里？", parent_conclusions=known)
+    found = select(
+        "这家公司的总部在哪里？", passages, root_question="热泵的建造公司总部在哪里？", parent_conclusions=known
+    )
     assert "北岸能源公司" in [q.passage.title for q in found.quotes]
 
 

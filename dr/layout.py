@@ -218,6 +218,11 @@ class NodeFolder:
     def artifacts(self) -> Path:
         return self.path / "artifacts"
 
+    @property
+    def code(self) -> Path:
+        """Where a script of the subagent runs; removed when it has ended."""
+        return self.path / "code"
+
     def attempt(self, number: int) -> Path:
         return self.path / f"attempt{number}"
 

@@ -221,9 +221,9 @@ def _row_of_psutil(pid: int) -> Row | None:
 _row = _row_of_proc if sys.platform == "linux" else _row_of_psutil
 
 
-def table() -> list[Row]:
-    """All that run now, without zombies."""
-    return [row for pid in psutil.pids() if (row := _row(pid)) and not row.zombie]
+def table(*, zombies: bool = False) -> list[Row]:
+    """All that run now; zombies only when asked for."""
+    return [row for pid in psutil.pids() if (row := _row(pid)) and (zombies or not row.zombie)]
 
 
 def identify(pid: int) -> Identity | None:

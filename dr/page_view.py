@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from dr.dag import Dag
 from dr.excerpt import FAR, NEAR, excerpt
 from dr.findings import Findings, NodeFinding
 from dr.markdown import plain
+from dr.page_head import MARKS, clock_time, duration, facts, kind, states, why
 from dr.page_text import Texts, file_link, web_link
 from dr.picture import draw, legend
 from dr.references import Reference
@@ -23,12 +23,7 @@ from dr.report import Report
 from dr.words import has, say
 
 RELOAD_S = 5  # how often the page of a run that is on reloads itself
-_BUDGETS = ("step_budget", "replan_budget", "time_budget", "token_budget")
 _LISTED = 24  # nodes that a change of the plan names; the rest is counted
-_MARKS = {
-    **{"completed": "✓", "partial": "◐", "exhausted": "⧗", "failed": "✕"},
-    **{"interrupted": "❚❚", "running": "▸", "planned": "○"},
-}
 
 
 @dataclass(frozen=True)
@@ -42,16 +37,6 @@ class Detail:
 
 
 DETAILS = (Detail(), Detail(160, 0, 4_000, 1_000), Detail(60, 0, 600, 200), Detail(20, 0, 160, 80))
-
-
-def kind(findings: Findings) -> str:
-    """What a reader has to know first: completed, partial, exhausted, failed, interrupted, running or planned."""
-    if findings.status in ("running", "planned"):
-        return findings.status
-    extent = report_parts.extent(findings)
-    if extent == "unfinished":
-        return "interrupted"
-    return "exhausted" if extent == "partial" and findings.reason in _BUDGETS else extent
 
 
 class View:
@@ -70,6 +55,7 @@ class View:
     ) -> None:
         self.findings, self.report, self.root, self.now, self.detail = findings, report, root, now, detail
         self.say = partial(say, findings.language)
+        self.duration = partial(duration, findings.language)
         self.texts = Texts(len(report.references))
         self.kind = kind(findings)
         self.changes = history.changes(findings, events)
@@ -78,26 +64,26 @@ class View:
         self.timeline = timeline.arrange(rows, now if self.kind == "running" else None)
         self.numbers = {r.n: r for r in report.references}
 
-    def facts_of_page(self) -> dict[str, Any]:
+    def given(self) -> dict[str, Any]:
         """All that the template names."""
         from markupsafe import Markup
 
         findings = self.findings
         answer = self.report.result.get("answer")
-        facts: dict[str, Any] = {
+        given: dict[str, Any] = {
             "say": self.say,
             "lang": "zh-Hans" if findings.language == "zh" else "en",
             "kind": self.kind,
-            "mark": _MARKS[self.kind],
+            "mark": MARKS[self.kind],
             "reload": RELOAD_S if self.kind == "running" else 0,
             "task": findings.task,
             "question": self.cut(findings.question),
-            "why": self.why(),
+            "why": why(findings),
             "resume": f"python dr_runner.py resume {findings.task}",
-            "as_of": _clock_time(self.now),
+            "as_of": clock_time(self.now),
             "coverage": findings.coverage,
-            "states": self.states(),
-            "facts": self.facts(),
+            "states": states(findings),
+            "facts": facts(findings, self.now),
             "answer": self.texts.html(answer) if answer else None,
             "extractive": f"*{self.say('answer_extractive')}*" in self.report.markdown,
             "findings": [self.finding(node) for node in findings.nodes],
@@ -110,69 +96,19 @@ class View:
             "legend": legend(self.nodes, findings.language),
             "changes": [self.change(c) for c in self.changes],
             "removed": [
-                (i, history.element(i), self.say(f"page_change_{c.kind}", number=c.number)) for i, c in self._gone.items()
+                (i, history.element(i), self.say(f"page_change_{c.kind}", number=c.number))
+                for i, c in self._gone.items()
             ],
             "bars": [self.bar(b) for b in self.timeline.bars],
             "timeline": self.timeline,
-            "axis": [_clock_time(t) if t is not None else "" for t in (self.timeline.start, self.timeline.end)],
+            "axis": [clock_time(t) if t is not None else "" for t in (self.timeline.start, self.timeline.end)],
         }
-        facts["references"] = [self.reference(r) for r in self.report.references]  # last: they list their citations
-        facts["checks"] = self.checks()
-        return facts
+        given["references"] = [self.reference(r) for r in self.report.references]  # last: they list their citations
+        given["checks"] = self.checks()
+        return given
 
     def cut(self, text: str) -> str:
         return text if len(text) <= self.detail.text else text[: self.detail.text] + "…"
-
-    # -- the head -------------------------------------------------------------------------------------------------
-
-    def why(self) -> str:
-        """One sentence under the banner's word."""
-        reason = self.findings.reason
-        key = f"reason_{reason}"
-        words = self.say(key) if has(key) else reason or self.say("why_unknown")
-        if self.kind in ("exhausted", "failed"):
-            return self.say(f"page_why_{self.kind}", reason=words)
-        settled = sum(node.state.settled for node in self.findings.nodes)
-        return self.say(f"page_why_{self.kind}", settled=settled, **self.findings.coverage)
-
-    def states(self) -> list[dict[str, Any]]:
-        """Counts of nodes for the bar of progress: the order is that of a look from left to right."""
-        order = (State.DONE, State.FAILED, State.SKIPPED, State.RUNNING, State.PENDING)
-        counts = {s: sum(node.state is s for node in self.findings.nodes) for s in order}
-        return [
-            {"name": s.value, "count": count, "words": self.say(f"state_{s.value}")}
-            for s, count in counts.items()
-            if count
-        ]
-
-    def facts(self) -> list[tuple[str, str]]:
-        findings, found = self.findings, []
-        if findings.started is not None:
-            found.append((self.say("page_started"), _clock_time(findings.started)))
-        seconds = findings.seconds
-        if self.kind == "running" and findings.started is not None and self.now > findings.started:
-            seconds = self.now - findings.started
-        if seconds is not None:
-            found.append((self.say("page_took"), self.duration(seconds)))
-        if findings.mind:
-            key = f"page_mind_{findings.mind}"
-            found.append((self.say("page_mind"), self.say(key) if has(key) else findings.mind))
-        if len(findings.rounds) > 1:
-            found.append((self.say("page_deepenings"), str(len(findings.rounds) - 1)))
-        if findings.revisions:
-            found.append((self.say("page_revisions"), str(len(findings.revisions))))
-        if tokens := report_parts.token_count(findings.usage):
-            found.append((self.say("page_tokens"), f"{tokens:,}"))
-        return found
-
-    def duration(self, seconds: float) -> str:
-        if seconds < 60:
-            return self.say("page_seconds", seconds=f"{seconds:.1f}" if seconds < 10 else f"{seconds:.0f}")
-        minutes, rest = divmod(round(seconds), 60)
-        hours, minutes = divmod(minutes, 60)
-        if hours:
-            return self.say("page_hours", hours=hours, minutes=minutes)
-        return self.say("page_minutes", minutes=minutes, seconds=rest)
 
     # -- texts ----------------------------------------------------------------------------------------------------
 
@@ -244,21 +180,21 @@ class View:
         return found
 
     def conflict(self, conflict: Mapping[str, Any]) -> dict[str, Any]:
-        values = []
+        """One side for each value; nodes that give the same value stand on the same side."""
+        sides: dict[str, dict[str, Any]] = {}
         for value in conflict.get("values") or ():
             numbers = [n for n in value.get("references") or () if n in self.numbers]
-            node = plain(str(value.get("node") or ""))
-            values.append(
-                {
-                    "value": plain(str(value.get("value", ""))),
-                    "sentence": plain(str(value.get("sentence") or "")),
-                    "node": node,
-                    "element": self.link(node),
-                    "titles": [self.numbers[n].title for n in numbers],
-                    "cites": [self.texts.cite(n) for n in numbers],
-                }
+            node, text = plain(str(value.get("node") or "")), plain(str(value.get("value", "")))
+            side = sides.setdefault(
+                "".join(text.split()).casefold(),
+                {"value": text, "sentence": plain(str(value.get("sentence") or "")), "numbers": {}, "nodes": {}},
             )
-        return {"quantity": plain(str(conflict.get("quantity", ""))), "values": values}
+            side["numbers"].update(dict.fromkeys(numbers))
+            side["nodes"].update({node: self.link(node)} if node else {})
+        for side in sides.values():
+            side["titles"] = list(dict.fromkeys(self.cut(self.numbers[n].title) for n in side["numbers"]))
+            side["cites"] = [self.texts.cite(n) for n in side["numbers"]]
+        return {"quantity": plain(str(conflict.get("quantity", ""))), "sides": list(sides.values())}
 
     def change(self, change: history.Change) -> dict[str, Any]:
         named = {"added": change.added[:_LISTED], "removed": change.removed, "revised": change.revised[:_LISTED]}
@@ -280,7 +216,7 @@ class View:
             "outcome": outcome if has(key) else "unknown",
             "words": self.say(key) if has(key) else attempt.outcome,
             "reason": self.cut(self.say(why) if has(why) else attempt.reason),
-            "start": _clock_time(attempt.start),
+            "start": clock_time(attempt.start),
             "took": self.duration(max(0.0, seconds)) if attempt.end is not None or on else "",
             "left": f"{min(bar.left, 99.4):.2f}",
             "width": f"{max(bar.width, 0.6):.2f}",
@@ -319,10 +255,3 @@ class View:
 
 def _class(check: str) -> str:
     return check.replace(" ", "-")
-
-
-def _clock_time(seconds: float) -> str:
-    try:
-        return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (OverflowError, OSError, ValueError):
-        return ""

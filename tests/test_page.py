@@ -121,12 +121,12 @@ def test_the_end_of_a_run_is_told_at_first_glance(tmp_path: Path, kind: str) -> 
 
 
 def test_marks_and_words_of_the_ends_differ() -> None:
-    from dr.page_view import _MARKS
+    from dr.page_head import MARKS
     from dr.words import say
 
-    assert len(set(_MARKS.values())) == len(_MARKS)
+    assert len(set(MARKS.values())) == len(MARKS)
     for lang in ("zh", "en"):
-        assert len({say(lang, f"page_kind_{kind}") for kind in _MARKS}) == len(_MARKS)
+        assert len({say(lang, f"page_kind_{kind}") for kind in MARKS}) == len(MARKS)
 
 
 def test_a_claim_opens_its_passage(tmp_path: Path) -> None:
@@ -164,6 +164,17 @@ def test_conflicts_stand_side_by_side(tmp_path: Path) -> None:
     conflict = html[html.index('class="conflict"') :].split("</section>")[0]
     assert [side.count('class="value"') for side in conflict.split('class="side"')[1:]] == [1, 1]
     assert "58.6 GWh" in conflict and "64.0 GWh" in conflict and 'class="cite"' in conflict
+
+
+def test_nodes_that_give_the_same_value_stand_on_the_same_side(tmp_path: Path) -> None:
+    folder = story(tmp_path)
+    (conflict,) = json.loads(folder.conflicts.read_text(encoding="utf-8"))
+    conflict["values"].append({**conflict["values"][0], "node": "N2", "citation": "web-2", "value": "58.6 gwh"})
+    folder.conflicts.write_text(json.dumps([conflict]), encoding="utf-8")
+    html = made(folder)
+    first, second = html[html.index('class="conflict"') :].split("</section>")[0].split('class="side"')[1:]
+    assert 'href="#node-N1"' in first and 'href="#node-N2"' in first and first.count('class="cite"') == 2
+    assert "64.0 GWh" in second
 
 
 def test_removed_nodes_are_struck_through_and_added_ones_marked(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ _SCALES = {
 _SCALE = "|".join(sorted(_SCALES, key=len, reverse=True))
 _DIGITS = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
 _NUMBER = (
-    rf"(?P<name>[A-Za-z]+(?:-|\u2010)?)?(?P<digits>{_DIGITS})(?:(?:st|nd|rd|th)\b)?"
+    rf"(?:(?<![A-Za-z])(?P<name>[A-Za-z]{{1,40}}(?:-|\u2010)?))?(?P<digits>{_DIGITS})(?:(?:st|nd|rd|th)\b)?"
     rf"(?P<scale>\s?-?(?:{_SCALE})(?![a-z]))?(?P<percent>\s?(?:%|percent\b|per cent\b|pct\b))?"
 )
 _UNIT = r"\s*(?:-\s?)?([a-zA-Z°µ$€£¥]+(?:/[a-z]+)?|[\u4e00-\u9fff]{1,2})"

@@ -38,6 +38,8 @@ def apply(runner: Runner, edit: Edit) -> None:
     for node_id, (_, mark) in edits.marks.items():
         if node_id in runner.machine.steps and node_id not in changed:
             set_mark(runner, node_id, mark)
+    # Now it is carried out: a kill from here on must not have it done again, one before must.
+    runner.dag_file.flush(force=True)
 
 
 def set_mark(runner: Runner, node_id: str, mark: State) -> None:
@@ -49,17 +51,17 @@ def set_mark(runner: Runner, node_id: str, mark: State) -> None:
         runner.end([node_id], _BY_HAND)
     elif mark is State.SKIPPED and state is not State.SKIPPED:
         if state.settled:
-            runner.machine.reopen(node_id)
+            _run_again(runner, runner.machine.reopen(node_id))
         runner.machine.skip(node_id, _BY_HAND)
     else:
         runner.dag_file.mark(node_id, state)
 
 
 def _run_again(runner: Runner, node_ids: list[str]) -> None:
-    """Their earlier attempts are put away, running ones ended first."""
-    for node_id in node_ids:
-        if node_id in runner.attempts.live():
-            runner.attempts.end([node_id])
+    """Their earlier attempts are put away, running ones ended first. The node that was edited comes last, so that after
+    a kill on the way it still shows that there is something to do."""
+    for node_id in reversed(node_ids):
+        runner.drop(node_id)
         node_folder.put_away(runner.folder.node(node_id))
         runner.dag_file.mark(node_id, State.PENDING)
     handled = [i for i in runner.run.record.handled if i not in node_ids]

@@ -16,6 +16,10 @@ from dr.errors import FatalError, FormatError, UsageError
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT if hasattr(errno, "EDQUOT") else errno.ENOSPC}
 
 
+def is_disk_full(error: BaseException) -> bool:
+    return isinstance(error, OSError) and error.errno in _DISK_FULL
+
+
 def write_text(path: Path, text: str) -> None:
     """Replace `path` by `text` in one step: a reader, or a kill, sees the old or the new file, never a part.
 
@@ -86,7 +90,8 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
     data = (json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8")
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
     try:
-        os.write(handle, data)
+        if os.write(handle, data) < len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     except OSError as error:
         if error.errno in _DISK_FULL:
             raise FatalError(f"write {path}", "the disk is full", "free some space, then resume the task") from error

@@ -243,7 +243,7 @@ class PlanMachine:
         self._settled(step_id)
 
     def reopen(self, step_id: StepId) -> list[StepId]:
-        """Run a settled step again, then its descendants. Returns the ids that are pending again."""
+        """Run a settled step again, then its descendants. Returns the ids that are pending again, its own first."""
         again, stack = {step_id}, [step_id]
         while stack:
             new = [c for c in self._children.get(stack.pop(), ()) if c not in again]
@@ -254,7 +254,7 @@ class PlanMachine:
             self.steps[other].error = self.steps[other].result = None
         self._awaiting_planner -= again
         self._reindex()
-        return [i for i in self.steps if i in again]
+        return [step_id, *(i for i in self.steps if i in again and i != step_id)]
 
     def remove(self, step_id: StepId) -> None:
         """Take a step out of the plan, as an edit by hand asks; what depended on it must have been changed first."""
@@ -272,6 +272,10 @@ class PlanMachine:
     @property
     def awaits_planner(self) -> bool:
         return bool(self._awaiting_planner)
+
+    def awaits(self, step_id: StepId) -> bool:
+        """The step failed, and what that leads to is not decided yet."""
+        return step_id in self._awaiting_planner
 
     @property
     def idle(self) -> bool:

@@ -26,8 +26,8 @@ def plan(folder: RunFolder) -> Dag:
 
 
 def effective_status(record: RunRecord) -> str:
-    """run.json's status, unless it says that a runner drives the run and that runner is dead."""
-    if record.status == "running" and record.runner is not None:
+    """run.json's status, but for a run whose runner works on it, its report included, or died over it."""
+    if record.runner is not None:
         from dr.restore import is_driven
 
         return "running" if is_driven(record) else "interrupted"

@@ -14,7 +14,7 @@ from typing import Any
 
 from dr import files, overview, run_folder, session
 from dr.contract import State
-from dr.errors import LockedError
+from dr.errors import EXIT_USAGE, DrError, LockedError
 from dr.events import Listener
 from dr.layout import HOME, Root, RunFolder
 from dr.output import for_display
@@ -40,7 +40,16 @@ def detach(folder: RunFolder, root: Root, flags: Mapping[str, Any]) -> int:
         extra = {"creationflags": subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP}
     with folder.log.open("ab") as log:
         child = subprocess.Popen(argv, cwd=root.path, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **extra)
-    child.returncode = 0  # it is meant to outlive us: no warning about it
+    # Not before it holds the run's lock: a poll that came first would drive the run, and the runner would give up.
+    deadline = time.monotonic() + START_S
+    while (run_folder.read_record(folder).runner or {}).get("pid") != child.pid and time.monotonic() < deadline:
+        if child.poll() is not None:
+            break
+        time.sleep(0.02)
+    if child.poll() == EXIT_USAGE:
+        last = files.read_text(folder.log).strip().rpartition("\n")[2]
+        raise DrError(f"start task {folder.task} in the background", last, f"see {folder.log}")
+    child.returncode = child.returncode or 0  # it is meant to outlive us: no warning about it
     return child.pid
 
 

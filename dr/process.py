@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -253,6 +254,36 @@ def running() -> Iterator[Running]:
 def find(predicate: Callable[[Sequence[str], str], bool]) -> list[Identity]:
     """Processes for which predicate(argv, cwd) holds, oldest first: for a start that was never recorded."""
     return [p.identity for p in running() if predicate(p.argv, p.cwd)]
+
+
+def marks() -> Iterator[tuple[Row, str]]:
+    """Every process that start() started, at whatever remove, with the stdout it was given.
+
+    Those whose environment we may not read are left out.
+    """
+    for row in table():
+        with suppress(psutil.Error, OSError):
+            mark = psutil.Process(row.identity.pid).environ().get(MARK)
+            if mark is not None and alive(row.identity):
+                yield row, mark
+
+
+def marked(is_ours: Callable[[str], bool]) -> list[Row]:
+    """Those with a stdout for which is_ours(path) holds; group leaders first, then the oldest."""
+    found = [row for row, mark in marks() if is_ours(mark)]
+    return sorted(found, key=lambda r: (r.group != r.identity.pid, r.identity.create_time, r.identity.pid))
+
+
+def age(identity: Identity) -> float:
+    """Seconds since it was started, whatever was done to the clock meanwhile (on Linux)."""
+    if sys.platform == "linux":
+        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - identity.create_time)
+    return max(0.0, time.time() - identity.create_time)
+
+
+def of_this_boot(identity: Identity) -> bool:
+    """False for one recorded before the machine was restarted: nothing of it can be left."""
+    return not identity.boot or identity.boot == _boot_id()
 
 
 def group_exists(group: int) -> bool:

@@ -7,8 +7,22 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
-from dr.process import HARD, SOFT, Child, Identity, Row, alive, group_exists, has_mark, send, table
+from dr.process import (
+    HARD,
+    SOFT,
+    Child,
+    Identity,
+    Row,
+    alive,
+    group_exists,
+    has_mark,
+    marked,
+    of_this_boot,
+    send,
+    table,
+)
 from dr.waiter import Waiter
 
 SOFT_S = 3.0  # between the request to end and the kill
@@ -35,6 +49,8 @@ class Tree:
 
     def exists(self) -> bool:
         """Whether anything may be left to end; cheap, for the usual case that nothing is."""
+        if not of_this_boot(self.root):
+            return False
         return alive(self.root) or self.group is None or group_exists(self.group)
 
 
@@ -69,6 +85,13 @@ def end_trees(
 
 def end_tree(process: Child | Identity, group: int | None = None, soft_s: float = SOFT_S) -> list[Identity]:
     return end_trees([Tree.of(process, group)], soft_s)
+
+
+def end_marked(folder: Path, soft_s: float = SOFT_S) -> list[Identity]:
+    """End everything that was started with its output under `folder`, whatever its records say."""
+    prefix = f"{folder}{os.sep}"
+    rows = marked(lambda path: path.startswith(prefix))
+    return end_trees([Tree(r.identity, r.group if sys.platform != "win32" else None) for r in rows], soft_s)
 
 
 def _is_ours(tree: Tree, rows: list[Row]) -> bool:

@@ -30,14 +30,15 @@ _OPEN_SHOWN = 4
 
 @dataclass(frozen=True)
 class _Wish:
-    """A node somebody would like: word for its id, the nodes it comes from, why."""
+    """A node somebody would like: word for its id, the nodes it comes from, why; lead: the document it follows."""
 
     word: str
     parents: tuple[Node, ...]
     source: str
     type: NodeType
     question: str
-    why: str
+    why: str = ""
+    lead: str = ""
 
 
 def deepen(question: str, nodes: Sequence[Node], findings: Mapping[str, str], number: int, room: int) -> Deepening:
@@ -55,7 +56,7 @@ def deepen(question: str, nodes: Sequence[Node], findings: Mapping[str, str], nu
     asked = [n.sub_question for n in nodes]
     taken = {fold(n.id) for n in nodes}
     steps: list[Step] = []
-    reasons: list[str] = []
+    granted: list[_Wish] = []
     refused = 0
     for wish in wishes:
         if len(steps) >= min(room, PER_ROUND):
@@ -71,11 +72,18 @@ def deepen(question: str, nodes: Sequence[Node], findings: Mapping[str, str], nu
         }
         steps.append(Step(node_id, wish.type.value, args, say(lang, "plan_expected")))
         asked.append(wish.question)
-        reasons.append(wish.why)
+        granted.append(wish)
     if steps:
-        return Deepening(steps, say(lang, "separator_list").join(dict.fromkeys(reasons)))
+        return Deepening(steps, _why(granted, lang))
     missing = open_terms(question, [part.body for part in parts.values()])
     return Deepening([], _why_none(lang, missing, refused))
+
+
+def _why(granted: Sequence[_Wish], lang: str) -> str:
+    between = say(lang, "separator_list")
+    leads = [wish.lead for wish in granted if wish.lead]
+    followed = [say(lang, "deepen_why_lead", titles=between.join(leads))] if leads else []
+    return between.join(dict.fromkeys([*(wish.why for wish in granted if wish.why), *followed]))
 
 
 def _why_none(lang: str, missing: Sequence[str], refused: int) -> str:
@@ -111,7 +119,7 @@ def _leads(
                 continue
             seen.add(key)
             wishes.append(
-                _Wish(_slug(title), (node,), node.source, node.type, _about(title, missing, lang), _follow(title, lang))
+                _Wish(_slug(title), (node,), node.source, node.type, _about(title, missing, lang), lead=title)
             )
     return wishes
 
@@ -131,10 +139,6 @@ def _about(title: str, missing: Sequence[str], lang: str) -> str:
     if not words:
         return say(lang, "deepen_about", title=title)
     return say(lang, "deepen_about_terms", title=title, terms=say(lang, "comma_list").join(words))
-
-
-def _follow(title: str, lang: str) -> str:
-    return say(lang, "deepen_why_lead", title=title)
 
 
 # -- names that link conclusions --------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ LINKED = 1.2  # one mentions the other by name
 ALMOST = 2.6  # share of the title's words of one that stand in the other
 SHARED = 1.1  # a name that only these two hold, at most two
 RIVALS = -1.7  # titles with a common word: two of a kind rather than two parts
+SAME = 1.0  # both are of one document
 NAME_WEIGHT = 1.5  # a term inside a proper name against another term
 _COMMON = 0.4  # what a term counts that every passage holds; in a small folder many do
 _CANDIDATES, _HEADS = 24, 6  # passages paired; those of them whose links are followed to further passages
@@ -69,6 +70,11 @@ class Doc:
     @cached_property
     def names(self) -> frozenset[str]:
         return frozenset({fold(name) for name in names(self.passage.text)} | {a.folded for a in self.aliases[:1]})
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether it is only the title of its document."""
+        return len(self.passage.text) < 200 and set(content_terms(self.passage.text)) <= self.title_terms
 
     def mentions(self, other: Doc) -> float:
         if other.passage.place == self.passage.place:
@@ -162,7 +168,8 @@ class Field:
 
     def candidates(self) -> list[Doc]:
         """Passages worth pairing: those that fit best, and what the very best mention or are mentioned by."""
-        ranked = sorted(self.docs, key=self.relevance, reverse=True)
+        docs = [d for d in self.docs if not d.says_nothing] or self.docs
+        ranked = sorted(docs, key=self.relevance, reverse=True)
         chosen, rest = ranked[:_CANDIDATES], ranked[_CANDIDATES:]
         near = [doc for doc in rest if any(self.linked(head, doc) >= 1 for head in chosen[:_HEADS])]
         return chosen + near[:_CANDIDATES]
@@ -196,6 +203,8 @@ class Field:
                     self._share(one.title_terms, other.terms), self._share(other.title_terms, one.terms)
                 )
                 score += RIVALS * (not one.title_terms.isdisjoint(other.title_terms))
+            else:
+                score += SAME
             scored.append((score, one, other))
         scored.sort(key=lambda s: -s[0])
         return scored

@@ -6,22 +6,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from dr.contract import Passage
 from dr.language import content_terms, fold, names, numbers, sentences, tokens
 
 QUOTED = 3  # sentences of a passage at most
 ANSWERING = 5  # sentences of an answer
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """A sentence of a passage. index: its place among them."""
-
-    text: str
-    index: int
-    score: float
+_HEADING_CHARS, _TABLE_CHARS = 80, 300
 
 
 # What an answer looks like, by the word that asks for it.
@@ -55,18 +46,56 @@ def best_sentences(
 
     terms: weight of each term asked about. links: folded names of the other cited documents.
     """
-    found = sentences(passage.text)
+    found = _units(passage.text)
     kind, known = kind_asked(question), {fold(n) for n in names(question)}
     scored = []
-    for index, text in enumerate(found):
+    opening = next((i for i, (_, whole) in enumerate(found) if whole), 0)
+    for index, (text, whole) in enumerate(found):
         folded = fold(text)
         score = sum(terms.get(t, 0.0) for t in set(tokens(text)))
         score += 0.5 * any(link in folded for link in links)
         score += 0.3 * _has_kind(text, kind, known)
-        score += 0.4 * (index == 0)  # says what the passage is about
-        scored.append((score, -index, text))
-    chosen = {-index for _, index, _ in sorted(scored, reverse=True)[:limit]}
-    return [text for index, text in enumerate(found) if index in chosen]
+        score += 0.4 * (index == opening)  # says what the passage is about
+        scored.append((whole, score, -index))
+    # A heading says nothing by itself: it is quoted only where there is nothing else.
+    best = [s for s in sorted(scored, reverse=True)[:limit] if s[0] == max(scored)[0]] if scored else []
+    chosen = {-index for _, _, index in best}
+    return [text for index, (text, _) in enumerate(found) if index in chosen]
+
+
+def has_sentence(passage: Passage) -> bool:
+    """Whether it is more than a heading."""
+    return any(whole for _, whole in _units(passage.text))
+
+
+def _units(text: str) -> list[tuple[str, bool]]:
+    """The sentences of a text and whether each can stand alone; the cells of a table that came as lines are one."""
+    found: list[tuple[str, bool]] = []
+    start = end = lines = 0
+    at = 0
+    for sentence in sentences(text):
+        begin = text.index(sentence, at)
+        at = begin + len(sentence)
+        if _is_whole(sentence):
+            found += _fragments(text[start:end], lines)
+            found.append((sentence, True))
+            lines = 0
+            continue
+        if lines and at - start > _TABLE_CHARS:
+            found += _fragments(text[start:end], lines)
+            lines = 0
+        start = begin if lines == 0 else start
+        end, lines = at, lines + 1
+    return found + _fragments(text[start:end], lines)
+
+
+def _fragments(text: str, lines: int) -> list[tuple[str, bool]]:
+    return [(text, lines > 2)] if lines else []
+
+
+def _is_whole(sentence: str) -> bool:
+    """Whether it reads as a sentence: it has an end, or is too long for a heading."""
+    return sentence.rstrip("\"'”’)）]】」』").endswith(tuple(".!?。！？…")) or len(sentence) > _HEADING_CHARS
 
 
 def answer_sentences(question: str, quoted: Iterable[str], limit: int = ANSWERING) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from dr.contract import Passage
 from dr.language import content_words, fold
 from dr.pairs import Doc, Field
-from dr.quoting import answer_sentences, best_sentences
+from dr.quoting import answer_sentences, best_sentences, has_sentence
 from dr.shortlist import KEPT
 
 __all__ = ["Quote", "Ranked", "Selection", "answer_sentences", "rank", "select"]
@@ -76,8 +76,8 @@ def select(
     focused = bool(root_question) and fold(root_question).strip() != fold(sub_question).strip()
     named = field.named() if focused else []
     if named:
-        cited, leads = named[:1], field.led_to(named[0], known)
-        strength = {cited[0].index: field.relevance(cited[0])}
+        cited = [_best_of(named[0], f"{root_question} {sub_question}", passages)]
+        leads, strength = field.led_to(named[0], known), {cited[0].index: field.relevance(named[0])}
     else:
         cited, leads, strength = _pair(field)
     if not cited:
@@ -97,7 +97,7 @@ def _pair(field: Field) -> tuple[list[Doc], list[Doc], dict[int, float]]:
     """The pair of passages that answers best, one alone when the other adds nothing, and what else is likely."""
     pairs = field.pairs()
     if not pairs:
-        lone = [d for d in field.docs if field.covers(d) >= _TOUCHES or d.asked]
+        lone = [d for d in field.candidates() if field.covers(d) >= _TOUCHES or d.asked]
         return lone[:1], [], {d.index: field.relevance(d) for d in lone}
     top = pairs[0][0]
     chance: dict[int, float] = {}
@@ -126,6 +126,17 @@ def _pair(field: Field) -> tuple[list[Doc], list[Doc], dict[int, float]]:
 def _helps(field: Field, doc: Doc, cited: Sequence[Doc]) -> bool:
     """Whether it speaks of the question at all, is named by it, or one of the two names the other."""
     return field.covers(doc) >= _ADDS or doc.asked > 0 or any(field.linked(doc, other) > 0 for other in cited)
+
+
+def _best_of(named: Doc, question: str, passages: Sequence[Passage]) -> Doc:
+    """The passage of the named document that speaks most of the question; what its title says is no news."""
+    own = [p for p in passages if p.place == named.passage.place]
+    if len(own) == 1:
+        return named
+    field = Field(question, own)
+    docs = [d for d in field.docs if has_sentence(d.passage)] or field.docs
+    news = {d.index: sum(w for t, w in field.weights.items() if t in d.terms - d.title_terms) for d in docs}
+    return max(docs, key=lambda d: (news[d.index], -d.index))
 
 
 def _quote(doc: Doc, cited: Sequence[Doc], terms: Mapping[str, float], question: str, score: float) -> Quote:

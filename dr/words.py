@@ -211,6 +211,53 @@ WORDS: dict[str, tuple[str, str]] = {
         "节点 {nodes} 个，最多 {max_nodes} 个；最多启动 {max_attempts} 次",
         "nodes: {nodes}, at most {max_nodes}; attempts: at most {max_attempts}",
     ),
+    "line_browser.wait": ("{node} 等待浏览器：{holder} 正在使用", "{node} waits for the browser, which {holder} has"),
+    "line_attempt.reply": ("{node} 已答复，等它改正", "{node} was told what is wrong and corrects it"),
+    "line_mind.note": ("{text}", "{text}"),
+    # a planner that thinks with a model
+    "mind_fallback": (
+        "没有得到可用的计划（{reason}），由离线规划器代替。",
+        "No usable plan came ({reason}); the offline planner stands in.",
+    ),
+    "mind_no_synthesis": (
+        "没有得到可用的综合答案（{reason}），答案由结论原句摘录。",
+        "No usable synthesis came ({reason}); the answer quotes the conclusions.",
+    ),
+    "prompt_memory": ("代理自己的记忆、SOP、用户资料", "the agent's own memory, SOPs, the user's profile"),
+    # install
+    "install_title": ("安装到 {root}", "Install into {root}"),
+    "install_title_out": ("从 {root} 卸载", "Uninstall from {root}"),
+    "install_dry": ("只是预演，没有改动任何文件。", "A dry run: nothing was changed."),
+    "install_added": ("新增 {count} 个文件：{names}", "Added, files: {count} ({names})"),
+    "install_upgraded": ("更新 {count} 个文件：{names}", "Upgraded, files: {count} ({names})"),
+    "install_removed": ("删除 {count} 个文件：{names}", "Removed, files: {count} ({names})"),
+    "install_unchanged": ("未变 {count} 个文件", "Unchanged, files: {count}"),
+    "install_kept": ("保留 {name}：{why}", "Kept {name}: {why}"),
+    "install_changed": ("它在安装后被修改过", "it was changed since it was written"),
+    "install_not_ours": ("它不是本程序写入的", "this program did not write it"),
+    "install_index_offered": (
+        "没有改动 {file}。要让代理自己想到它，加 --index 写入这一行：",
+        "{file} was left alone. For the agent to think of it by itself, --index writes this line there:",
+    ),
+    "install_index_added": ("在 {file} 中写入一行：", "One line in {file}:"),
+    "install_index_removed": ("从 {file} 中删去一行：", "One line less in {file}:"),
+    "install_index_there": ("{file} 已经提到它。", "{file} speaks of it already."),
+    "install_index_missing": (
+        "{file} 还不存在：先启动一次代理，再用 --index 安装。",
+        "{file} is not there yet: start the agent once, then install with --index.",
+    ),
+    "packages_none": ("{python} 里需要的包都在。", "{python} has every package."),
+    "packages_unknown": ("无法运行 {python}，不知道缺哪些包。", "{python} could not be asked which packages it lacks."),
+    "packages_needed": ("{python} 缺少必需的包：{names}", "{python} lacks packages that are needed: {names}"),
+    "packages_optional": ("{python} 缺少可选的包：{names}", "{python} lacks packages for parts of it: {names}"),
+    "package_psutil": ("进程", "processes"),
+    "package_filelock": ("锁", "locks"),
+    "package_pypdf": ("读 PDF", "reading PDF"),
+    "package_requests": ("网页和模型", "web pages and models"),
+    "package_trafilatura": ("网页正文", "the main text of pages"),
+    "package_lxml_html_clean": ("网页正文", "the main text of pages"),
+    "package_json_repair": ("修复模型的 JSON", "mending a model's JSON"),
+    "package_yaml": ("读 config.yaml", "reading config.yaml"),
     # why an output is no answer
     "verdict_ok": ("可用", "usable"),
     "verdict_empty": ("输出为空", "the output is empty"),
@@ -244,7 +291,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "关于{topic}，说法不同：{one} 与 {other}。哪一个对？",
         "What is said about this, {one} or {other}: {topic}?",
     ),
-    "deepen_why_lead": ("结论提到《{title}》，尚未查看", "a conclusion leads to {title}, which was not looked at"),
+    "deepen_why_lead": ("结论指向尚未查看的资料：{titles}", "conclusions lead to what was not looked at yet: {titles}"),
     "deepen_why_link": ("多个结论都提到 {name}", "several conclusions mention {name}"),
     "deepen_why_conflict": ("同一数量的数值不同：{one} 与 {other}", "one quantity has two values: {one} and {other}"),
     "deepen_no_findings": ("还没有任何结论可以深化", "no conclusion is there to go on from"),
@@ -379,6 +426,13 @@ WORDS: dict[str, tuple[str, str]] = {
     "page_cited_by": ("引用它的节点：", "Cited by"),
     "page_back": ("回到正文：", "Back to the text:"),
     "page_close": ("关闭，留在原处", "Close and stay here"),
+    # verify
+    "verify_differs": (
+        "报告中的核对结果与现在重新核对的结果不同：报告写成后文件被改动过",
+        "The report's checks differ from the checks made now: files were changed after it was written.",
+    ),
+    "source_changed": ("来源已改动：{place}", "The source has changed since it was read: {place}"),
+    "source_missing": ("来源已不存在：{place}", "The source is no longer there: {place}"),
 }
 
 

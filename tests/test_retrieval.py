@@ -218,3 +218,28 @@ def test_answer_sentences_cover_the_question_and_give_what_is_asked_for() -> Non
     assert len(answer_sentences("plant?", quoted, limit=2)) <= 2
     assert answer_sentences("plant?", []) == []
     assert answer_sentences("谁是总经理？", ["公司成立于1987年。", "公司总经理是林岚。"])[0] == "公司总经理是林岚。"
+
+
+def test_headings_and_titles_are_not_quoted_where_there_are_sentences() -> None:
+    text = "Annual Operating Report\nThe year in brief\n\nThe plant delivered 58.6 GWh of heat in 2024. It was new."
+    report = Passage("", "local", "/d/r.pdf", "", "Annual Operating Report", {"page": 1}, text)
+    title = Passage("", "local", "/d/r.pdf", "", "Annual Operating Report", {"page": 1}, "Annual Operating Report")
+    found = select("What does the annual operating report say of the heat of the plant in 2024?", [title, report])
+    assert [q.passage.text for q in found.quotes] == [text]
+    assert "The plant delivered 58.6 GWh of heat in 2024." in found.quotes[0].sentences
+    assert not any("Report" in s or "brief" in s for s in found.quotes[0].sentences)
+
+
+def test_a_table_that_came_as_lines_is_quoted_as_one() -> None:
+    text = "Quantity\nThermal capacity\n12 MW\nSeasonal COP\n3.1\n\nThe table shows design values."
+    found = select("What is the thermal capacity?", [Passage("", "local", "/d/r.pdf", "", "Plant", {}, text)])
+    assert any("Thermal capacity\n12 MW" in s for s in found.quotes[0].sentences)
+
+
+def test_of_a_document_asked_for_by_name_the_passage_that_answers() -> None:
+    texts = ["Annual Report", "The annual report has four parts.", "Jellyfish closed the intake for 37 days."]
+    passages = [Passage("", "local", "/d/r.pdf", "", "Annual Report", {"page": n}, t) for n, t in enumerate(texts, 1)]
+    passages += laid_out(FILMS, "titles")
+    root = "For how many days was the intake closed by jellyfish?"
+    (quote,) = select("What is said about Annual Report?", passages, root_question=root).quotes
+    assert quote.passage.text == texts[2]

@@ -84,8 +84,7 @@ def fold(text: str) -> str:
         return text.lower()
     text = unicodedata.normalize("NFKC", text).casefold()
     if re.search("[\u00c0-\u024f]", text):
-        marks = unicodedata.normalize("NFD", text)
-        text = unicodedata.normalize("NFC", "".join(c for c in marks if not "\u0300" <= c <= "\u036f"))
+        text = unicodedata.normalize("NFC", re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFD", text)))
     return text
 
 

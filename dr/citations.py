@@ -62,6 +62,7 @@ class Check:
 
 REASONS: dict[str, tuple[str, str]] = {
     "no_passage": ("没有保存原文", "no passage is stored"),
+    "mostly_missing": ("该句的大部分内容不在原文中", "most of the sentence does not stand in the passage"),
     "nothing": ("既没有引句也没有数字", "there is neither a quote nor a number"),
     "quote_missing": ("引句不在原文中", "the quote does not stand in the passage"),
     "numbers_missing": ("原文中没有 {numbers}", "the passage does not hold {numbers}"),
@@ -148,9 +149,11 @@ def check_citation(sentence: str, quote: str, passage: str, also: Sequence[str] 
         shown = ", ".join(dict.fromkeys(_shown(q) for q in missing_everywhere))
         return Check(NOT_CHECKED, "numbers_missing", (("numbers", shown),))
     stated = [q for q in quantities.quantities(claim) if q.certain]
-    if quote.strip() or (len(stated) > len(absent) and _akin(claim, passage)):
+    if quote.strip():
         return Check(SUPPORTED)
-    return Check(NOT_CHECKED, "nothing")
+    if len(stated) <= len(absent):
+        return Check(NOT_CHECKED, "nothing")
+    return Check(SUPPORTED) if _akin(claim, passage) else Check(NOT_CHECKED, "mostly_missing")
 
 
 def _said_by(difference: Difference, also: Sequence[str]) -> bool:
@@ -166,11 +169,11 @@ def _told(difference: Difference) -> Check:
 
 
 def _akin(claim: str, passage: str) -> bool:
-    """Whether the two share a word besides numbers; across scripts that cannot be told."""
+    """Whether half of the claim's words, numbers aside, stand in the passage; across scripts that cannot be told."""
     if bool(re.search(alterations.CJK, claim)) != bool(re.search(alterations.CJK, passage)):
         return True
     words, text = alterations.content(claim), squeezed(passage)
-    return not words or any(word[:5] in text for word in words)
+    return not words or sum(word[:5] in text for word in words) * 2 >= len(words)
 
 
 def _alone(wanted: Quantity) -> str:

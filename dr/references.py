@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dr.citations import CONTRADICTED, NOT_CHECKED, SUPPORTED, check_citation, quote_stands, squeezed
+from dr.citations import CONTRADICTED, NOT_CHECKED, SUPPORTED, Check, check_citation, quote_stands, squeezed
 from dr.cited import Cited, Source
 from dr.language import sentences
 from dr.markdown import own
@@ -39,6 +39,16 @@ class Reference:
     check: str
     reason: str
     nodes: tuple[str, ...]
+
+
+def _gravity(check: Check) -> int:
+    """One sentence that the passage contradicts, or that says what is not in it, spoils the reference; else one that
+    it supports carries it."""
+    if check.verdict == CONTRADICTED:
+        return 0
+    if check.verdict == NOT_CHECKED and check.reason in ("numbers_missing", "quote_missing", "mostly_missing"):
+        return 1
+    return 2 if check.verdict == SUPPORTED else 3
 
 
 @dataclass(frozen=True)
@@ -146,13 +156,15 @@ class Numbering:
         return self._numbers.setdefault(source.key, len(self._sources))
 
     def _reference(self, n: int, source: Source) -> Reference:
-        checks = [check_citation(s, source.quote, source.passage, also) for s, also in self._said[source.key]]
+        said = list(self._said[source.key])
+        # The quote speaks for its own sentence; another one that cites the same place has to stand by itself.
+        own = {sentence for sentence, _ in said if quote_stands(source.quote, sentence)}
+        checks = []
+        for sentence, also in said:
+            quote = "" if own and sentence not in own else source.quote
+            checks.append(check_citation(sentence, quote, source.passage, also))
         checks = checks or [check_citation("", source.quote, source.passage)]
-        # One sentence that the passage contradicts spoils the reference; else one that it supports carries it.
-        for verdict in (CONTRADICTED, SUPPORTED, NOT_CHECKED):
-            if check := next((c for c in checks if c.verdict == verdict), None):
-                break
-        assert check is not None
+        check = min(checks, key=_gravity)
         nodes = tuple(self._nodes[source.key])
         return Reference(
             n=n,

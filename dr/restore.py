@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from dr import files, node_folder, process
 from dr.contract import State
@@ -42,9 +43,11 @@ def restore(folder: RunFolder, dag: Dag, record: RunRecord, machine: PlanMachine
     states: dict[str, State] = {}
     live: list[Launched] = []
     leftover = _of_removed_nodes(folder, set(dag.ids))
+    _sweep(folder.path)
     taken = 0
     for node in dag.work_nodes:
         step, node_files = step_of(node), folder.node(node.id)
+        _sweep(node_files.path)
         found = node_folder.read_record(node_files)
         taken += node_folder.attempts(node_files)
         state = _state(node.state, found)
@@ -83,6 +86,14 @@ def complete_intent(run: Run, known: set[str]) -> None:
     if intent is not None:
         facts = intent["facts"] if known.intersection(intent["nodes"]) else {}
         run.change(**facts, intent=None)
+
+
+def _sweep(folder: Path) -> None:
+    """Half-written files of programs that were killed while they wrote; see files.write_text."""
+    for path in folder.glob(".*.tmp"):
+        number = path.name.split(".")[-2]
+        if number.isdigit() and process.identify(int(number)) is None:
+            path.unlink(missing_ok=True)
 
 
 def _of_removed_nodes(folder: RunFolder, known: set[str]) -> list[Launched]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -125,6 +126,18 @@ def test_a_conclusion_that_is_lost_is_taken_from_the_output_again(tmp_path: Path
     assert [x.folder.node_id for x in found.live] == ["A"]
     assert found.live[0].record.outcome is None
     assert lab.folder.node("A").output.read_text(encoding="utf-8") == ANSWER
+
+
+def test_half_written_files_of_the_dead_are_removed_and_those_of_the_living_stay(tmp_path: Path) -> None:
+    lab = RunLab(tmp_path, step("A"))
+    lab.runner.launch_ready()
+    folders = (lab.folder.path, lab.folder.node("A").path)
+    for folder in folders:
+        (folder / f".x.json.{2**30}.tmp").touch()
+        (folder / f".x.json.{os.getpid()}.tmp").touch()
+    restore(lab.folder, lab.dag_file.dag, lab.run.record, PlanMachine(), lab.attempts.launcher)
+    for folder in folders:
+        assert [p.name for p in folder.glob(".*.tmp")] == [f".x.json.{os.getpid()}.tmp"]
 
 
 AGENT = Agent(("x",), frozenset())

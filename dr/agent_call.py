@@ -98,7 +98,8 @@ class AgentCall:
         found = output.extract(text).verdict
         if not answer or found == output.MODEL_ERROR:
             raise ChatError(tried, "its model call failed" if answer else "it said nothing", str(place))
-        return answer
+        # GA takes a reply that is one code block for an action it forgot and asks back: what counts was said before.
+        return answer if "{" in answer else text
 
 
 def ask_json(ask: Callable[[str], str], prompt: str, validate: Callable[[Any], T], language: str) -> T:

@@ -166,6 +166,11 @@ def _revised(value: Any, history: Sequence[Step], remaining: Sequence[Step]) -> 
     if again := [str(s.id) for s in steps if str(s.id) in done]:
         raise ValueError(f"{again[0]} is done already and cannot be asked again; give a new node another id")
     kept = {str(s.id) for s in steps}
+    for step in steps:  # grows: what a kept node waits for is kept with it
+        for parent in step.args["depends_on"]:
+            if parent in old and parent not in kept | failed:
+                steps.append(old[parent])
+                kept.add(parent)
     for step in steps:
         lost = [p for p in step.args["depends_on"] if p not in kept | done | failed]
         if lost:

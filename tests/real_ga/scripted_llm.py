@@ -6,6 +6,7 @@ and the whole reply alike. What was asked is in `asked`.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import threading
@@ -64,6 +65,8 @@ def text_of(message: dict[str, Any]) -> str:
 def read(messages: list[dict[str, Any]]) -> Asked:
     users = [text_of(m) for m in messages if m.get("role") == "user"]
     prompt = users[0] if users else ""
+    if saved := re.search(r"Long user prompt saved to (\S+)\. Read and execute", prompt):
+        prompt = Path(saved[1]).read_text(encoding="utf-8")
     node, context = None, {}
     if found := re.search(r"(/\S+?)/context\.json", prompt):
         node = Path(found[1])
@@ -122,10 +125,8 @@ def _handler(model: ScriptedLLM) -> type[BaseHTTPRequestHandler]:
                 return
             if isinstance(item, Text) and item.after:
                 model.closing.wait(item.after)
-            try:
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 self._say(item, body)
-            except (BrokenPipeError, ConnectionResetError):
-                pass
 
         def _say(self, item: Text | Call, body: dict[str, Any]) -> None:
             text = item.text if isinstance(item, Text) else item.before

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from dr import node_folder, watch
+from dr import node_folder, process, watch
 from dr.contract import Context, NodeType
 from dr.launch import Launched, Launcher
 from dr.layout import NodeFolder
@@ -50,6 +50,7 @@ class Attempts:
         self._live: dict[str, _Live] = {}
         self._waiter = Waiter(signals=False)
         self._ending: dict[str, threading.Thread] = {}
+        self._lingering: dict[str, Launched] = {}  # settled, and waiting for a reply until the next wait()
         self._swept = float("-inf")
         self.wake = self._waiter.wake
 
@@ -58,7 +59,12 @@ class Attempts:
 
     def busy(self, node_id: str) -> bool:
         """An attempt of the node runs, or is still being ended."""
-        return node_id in self._live or node_id in self._ending
+        return node_id in self._live or node_id in self._ending or node_id in self._lingering
+
+    @property
+    def ending(self) -> bool:
+        """What is left of some attempt is still being ended."""
+        return bool(self._ending or self._lingering)
 
     # -- beginning --------------------------------------------------------------------------------------------------
 
@@ -77,14 +83,31 @@ class Attempts:
         self._watch(launched, self.clock())
         return launched.record
 
+    def revise(self, node_id: str, *, tries: int, remark: str) -> ProcessRecord | None:
+        """Another attempt in the process that just settled, if it waits for a reply; None when it does not."""
+        launched = self._lingering.get(node_id)
+        if launched is None or not _runs(launched.process):
+            return None
+        launched = self.launcher.revise(launched, tries=tries, remark=remark)
+        del self._lingering[node_id]
+        self._watch(launched, self.clock())
+        return launched.record
+
     def adopt(self, launched: Launched) -> None:
         """Go on watching an attempt that an earlier runner started."""
-        ran = max(0.0, time.time() - (launched.record.start or time.time()))
+        identity = launched.process.identity if isinstance(launched.process, Child) else launched.process
+        # Not from the record, whose clock may have been set since.
+        ran = process.age(identity) if process.alive(identity) else 0.0
         self._watch(launched, self.clock() - ran)
+
+    def end_leftover(self, launched: Launched) -> None:
+        """End what is left of a settled attempt; its node is busy until then."""
+        self._end_tree(launched.folder.node_id, launched)
 
     def _watch(self, launched: Launched, started: float) -> None:
         agent, node_id = self.launcher.agent, launched.folder.node_id
-        attempt = watch.Attempt(launched.folder, started, agent.knows_round_end, agent.may_detach)
+        first_round = launched.record.round
+        attempt = watch.Attempt(launched.folder, started, agent.knows_round_end, agent.may_detach, first_round)
         self._live[node_id] = _Live(launched, attempt)
         self._waiter.add(node_id, launched.process)
 
@@ -92,6 +115,7 @@ class Attempts:
 
     def wait(self, longest: float = SWEEP_S) -> list[Ended]:
         """Sleep until something ends, `longest` seconds at most; everything that ended meanwhile."""
+        self._let_go()
         ended: list[Ended] = []
         until_sweep = max(0.0, self._swept + SWEEP_S - self.clock())
         for gone in self._waiter.wait(min(longest, until_sweep)):
@@ -117,7 +141,7 @@ class Attempts:
         outcome = watch.look(live.attempt, self.clock(), exited, self._limits)
         if outcome is None:  # look() judges every exit
             raise AssertionError(f"no outcome for the exit of {node_id}: {exited}")
-        self._end_tree(node_id, live)
+        self._end_tree(node_id, live.launched)
         self._settle(node_id, outcome, exited, ended)
 
     def _sweep(self, now: float, ended: list[Ended]) -> None:
@@ -127,11 +151,14 @@ class Attempts:
                 continue
             self._waiter.discard(node_id)
             if outcome.kind == watch.FINISHED:  # it only lingers: nothing has to wait for its end
-                self._end_tree(node_id, live)
+                if self.launcher.agent.waits_for_reply:
+                    self._lingering[node_id] = live.launched
+                else:
+                    self._end_tree(node_id, live.launched)
                 self._settle(node_id, outcome, None, ended)
             else:
                 live.outcome = outcome
-                self._end_tree(node_id, live)
+                self._end_tree(node_id, live.launched)
 
     def _is_about_to_exit(self, live: _Live, outcome: watch.Outcome, now: float) -> bool:
         """An agent that never waits for a reply ends by itself right after its last write, with its own exit code."""
@@ -154,15 +181,15 @@ class Attempts:
 
     # -- ending -----------------------------------------------------------------------------------------------------
 
-    def _end_tree(self, node_id: str, live: _Live) -> None:
+    def _end_tree(self, node_id: str, launched: Launched) -> None:
         """End what is left of an attempt without holding up the others."""
-        process = live.launched.process
-        trees = [Tree.of(process, live.launched.group)]
+        root = launched.process
+        trees = [Tree.of(root, launched.group)]
 
         def work() -> None:
             end_trees(trees, self._grace_s)
-            if isinstance(process, Child):
-                process.poll()  # reaped
+            if isinstance(root, Child):
+                root.poll()  # reaped
             self.wake()
 
         if not any(t.exists() for t in trees):
@@ -170,6 +197,12 @@ class Attempts:
         thread = threading.Thread(target=work, name=f"end {node_id}", daemon=True)
         self._ending[node_id] = thread
         thread.start()
+
+    def _let_go(self) -> None:
+        """Nobody replied to them."""
+        while self._lingering:
+            node_id, launched = self._lingering.popitem()
+            self._end_tree(node_id, launched)
 
     def _collect_endings(self, ended: list[Ended]) -> None:
         for node_id in [i for i, thread in self._ending.items() if not thread.is_alive()]:
@@ -179,9 +212,11 @@ class Attempts:
                 self._settle(node_id, live.outcome, None, ended)
 
     def end(self, node_ids: Iterable[str]) -> list[Ended]:
-        """End attempts that are no longer wanted; what they wrote is kept. Returns when all are gone."""
+        """End attempts that are no longer wanted; what they wrote is kept. Returns when all are gone.
+
+        One that had written its whole answer by then is FINISHED; only a round's end tells a whole from a part.
+        """
         chosen = [i for i in node_ids if i in self._live]
-        outcome = watch.Outcome("ended")
         for node_id in chosen:
             self._waiter.discard(node_id)
         end_trees(
@@ -189,7 +224,10 @@ class Attempts:
         )
         ended: list[Ended] = []
         for node_id in chosen:
-            self._settle(node_id, outcome, None, ended)
+            attempt = self._live[node_id].attempt
+            last = watch.look(attempt, self.clock(), ExitInfo(None), self._limits) if attempt.knows_round_end else None
+            whole = last is not None and last.kind == watch.FINISHED
+            self._settle(node_id, last if last and whole else watch.Outcome("ended"), None, ended)
         return ended
 
     def live(self) -> Sequence[str]:
@@ -197,6 +235,7 @@ class Attempts:
 
     def close(self, *, leave: bool = False) -> None:
         """Wait for what is being ended. leave: attempts go on after us, for a later runner to adopt."""
+        self._let_go()
         for thread in self._ending.values():
             thread.join()
         if leave:
@@ -204,3 +243,7 @@ class Attempts:
                 if isinstance(live.launched.process, Child):
                     live.launched.process.release()
         self._waiter.close()
+
+
+def _runs(started: Child | process.Identity) -> bool:
+    return started.poll() is None if isinstance(started, Child) else process.alive(started)

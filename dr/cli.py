@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from dr import __version__
-from dr.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_USAGE, DrError
+from dr import __version__, files
+from dr.errors import EXIT_BUG, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, DrError, FatalError
 from dr.layout import HOME, Root
 from dr.terminal import Terminal
 
@@ -81,6 +81,7 @@ def build_parser() -> argparse.ArgumentParser:
         ("stop", "end a run's processes and leave it resumable"),
         ("status", "what a run is doing"),
         ("trace", "the story of a run: what happened, in order, with the plan's revisions"),
+        ("verify", "check the report's citations again, from files alone"),
     ):
         sub = verb(name, help_, *((_settings,) if name == "resume" else ()))
         sub.add_argument("task")
@@ -116,6 +117,12 @@ def build_parser() -> argparse.ArgumentParser:
     sub.add_argument("--rewrite", action="store_true", help="print the canonical text")
     sub = verb("clean", "an output.txt: its conclusion")
     sub.add_argument("file", type=Path)
+    sub = verb("install", "put the runner, its prompts and the SOP into a GenericAgent root, or take them out again")
+    sub.add_argument("ga_root", type=Path, metavar="GA_ROOT")
+    sub.add_argument("--dry-run", action="store_true", help="say what would be done")
+    sub.add_argument("--index", action="store_true", help="also write the one line into its memory's index")
+    sub.add_argument("--uninstall", action="store_true", help="remove exactly what was written")
+    verb("doctor", "packages, agent, model, search, locks, what dead runs left, and what to do about it", _settings)
     return parser
 
 
@@ -157,6 +164,9 @@ def main(argv: Sequence[str]) -> int:
         sys.stderr.close()
         return EXIT_INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the one catch-all: a bug becomes a log that is a bug report
+        if files.is_disk_full(error):  # where no module of ours was writing: a folder, a lock
+            terminal.error(FatalError("write a file", "the disk is full", "free some space, then resume the task"))
+            return EXIT_FAILED
         terminal.bug(error, _write_bug_report(argv, root))
         return EXIT_BUG
 

@@ -178,6 +178,16 @@ def trace(root: Root, terminal: Terminal, task: str) -> int:
     return EXIT_OK
 
 
+def verify(root: Root, terminal: Terminal, task: str) -> int:
+    """The report's citations checked again, from files alone."""
+    from dr import verification
+
+    folder = run_folder.folder_of(root, task)
+    data = verification.verify(folder)
+    terminal.result(data, verification.text(data, run_folder.read_record(folder).language))
+    return EXIT_OK
+
+
 def list_(root: Root, terminal: Terminal) -> int:
     from dr import overview
 
@@ -229,6 +239,39 @@ def clean(root: Root, terminal: Terminal, file: Path) -> int:
     found = extract(files.read_given(file))
     data = {"finished": found.finished, "verdict": found.verdict, "conclusion": found.conclusion}
     terminal.whole(data, found.conclusion or f"{found.verdict}: no conclusion")
+    return EXIT_OK
+
+
+def install(root: Root, terminal: Terminal, ga_root: Path, dry_run: bool, index: bool, uninstall: bool) -> int:
+    """Into a GenericAgent root, again to upgrade, or out of it; what this program did not write is never touched."""
+    from dr import install as installation
+    from dr import packages
+
+    target = Root(ga_root.expanduser().resolve())
+    if uninstall:
+        changes = installation.uninstall(target, dry_run=dry_run)
+    else:
+        changes = installation.install(target, index=index, dry_run=dry_run)
+    lang = installation.language(target)
+    python = packages.of_root(target.path)
+    lacking = None if uninstall else packages.missing(python)
+    lines, data = installation.told(changes, target, lang, dry_run=dry_run, out=uninstall)
+    if not uninstall:
+        lines += packages.told(python, lacking, lang)
+        data["missing"] = [p.name for p in lacking] if lacking is not None else None
+        doctor_there = f"{python} {target.path / 'dr_runner.py'} doctor"
+        data["next"] = packages.command(python, lacking) if lacking else doctor_there
+        lines.append(data["next"])
+    terminal.result(data, "\n".join(lines))
+    return EXIT_OK
+
+
+def doctor(root: Root, terminal: Terminal, flags: dict[str, Any]) -> int:
+    """What a run needs and what earlier ones left, each with the command that mends it."""
+    from dr import doctor as checks
+
+    found = checks.examine(root, flags)
+    terminal.result(checks.data(found), checks.text(found))
     return EXIT_OK
 
 

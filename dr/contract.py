@@ -56,7 +56,7 @@ _NAME = re.compile(r"[\w][\w.-]{0,79}\Z")
 # Files the runner keeps next to the node folders, and names that Windows cannot create.
 _RUN_FILES = {
     *("dag.md", "dag.seen.md", "run.json", "run.lock", "events.jsonl", "report.md", "report.html", "result.json"),
-    *("conflicts.json", "index.html", "readme.md", "sources", "runner.log"),
+    *("conflicts.json", "index.html", "readme.md", "sources", "runner.log", "thinking"),
 }
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{d}{n}" for d in ("com", "lpt") for n in range(1, 10))}
 

@@ -6,13 +6,14 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from dr import node_folder, process, subagent
+from dr import files, node_folder, process, subagent
 from dr.contract import Context, NodeType
 from dr.layout import NodeFolder, Root
 from dr.node_folder import ProcessRecord
 from dr.process import Child, Identity
 from dr.settings import Settings, to_environment
 from dr.subagent import Agent
+from dr.trees import end_tree
 
 
 @dataclass(frozen=True)
@@ -58,19 +59,48 @@ class Launcher:
         child = process.start(
             record.argv, cwd=self.root.path, env=self._environment, stdout=folder.stdout, stderr=folder.stderr
         )
-        identity = child.identity
+        try:
+            identity = child.identity
+            record = replace(
+                record, pid=identity.pid, create_time=identity.create_time, boot=identity.boot, group=identity.pid
+            )
+            node_folder.write_record(folder, record)
+        except BaseException:  # nobody would know of it: it must not run on
+            end_tree(child, soft_s=0)
+            child.poll()
+            raise
+        return Launched(folder, record, child)
+
+    def revise(self, launched: Launched, *, tries: int, remark: str) -> Launched:
+        """Another attempt of an agent that waits for reply.txt: the remark is the reply. In this order, so that after
+        a kill in between nobody takes the old round for the new one."""
+        folder = launched.folder
+        attempt, next_round = node_folder.put_round_away(folder)
+        files.write_text(folder.reply, remark + "\n")
         record = replace(
-            record, pid=identity.pid, create_time=identity.create_time, boot=identity.boot, group=identity.pid
+            launched.record,
+            attempt=attempt,
+            tries=tries,
+            round=next_round,
+            start=time.time(),
         )
         node_folder.write_record(folder, record)
-        return Launched(folder, record, child)
+        return Launched(folder, record, launched.process)
 
     def answer_file(self, folder: NodeFolder) -> str:
         """Where the agent is told to write; one that keeps its transcript in output.txt would overwrite it there."""
         return str(folder.answer if self.agent.transcript else folder.output)
 
-    def find(self, folder: NodeFolder) -> Identity | None:
-        """The process of an intent whose pid was never recorded."""
-        argv, cwd = self.argv(folder), str(self.root.path)
-        found = process.find(lambda a, c: list(a) == argv and c in (cwd, ""))
-        return found[0] if found else None
+    def find(self, folder: NodeFolder, record: ProcessRecord) -> ProcessRecord | None:
+        """The record completed for a start whose pid was never recorded; None when nothing of it runs."""
+        # The command line is the second choice: a script's begins with its interpreter, not with what was started.
+        started = process.marked(lambda path: path == str(folder.stdout))
+        if started:
+            found, group = started[0].identity, started[0].group
+        else:
+            cwd = str(self.root.path)
+            same = process.find(lambda a, c: list(a) == record.argv and c in (cwd, ""))
+            if not same:
+                return None
+            found, group = same[0], same[0].pid
+        return replace(record, pid=found.pid, create_time=found.create_time, boot=found.boot, group=group)

@@ -40,6 +40,11 @@ class Root:
         return self.temp / ".hosts"
 
     @property
+    def backoff(self) -> Path:
+        """When a busy model server may be asked again, shared by all processes of the root."""
+        return self.temp / ".backoff.json"
+
+    @property
     def is_genericagent(self) -> bool:
         return self.agentmain.is_file() and (self.path / "ga.py").is_file() and self.memory.is_dir()
 
@@ -115,6 +120,11 @@ class RunFolder:
     def log(self) -> Path:
         """stdout and stderr of a detached runner."""
         return self.path / "runner.log"
+
+    @property
+    def thinking(self) -> Path:
+        """What a planner asked the root's agent, and what that said: a folder a call."""
+        return self.path / "thinking"
 
     def node(self, node_id: str) -> NodeFolder:
         return NodeFolder(self.path / node_id)

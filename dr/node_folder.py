@@ -13,7 +13,7 @@ from typing import Any
 from dr import files
 from dr.contract import CONCLUSION_MARK, INPUT_CHARS, Context, NodeType, State
 from dr.errors import FormatError
-from dr.layout import HOME, NodeFolder
+from dr.layout import HOME, OUTPUT, NodeFolder
 
 # What a subagent of each type may use; shown to agents that are held by their prompt alone.
 TOOLS = {
@@ -36,7 +36,8 @@ class ProcessRecord:
     create_time and boot: see dr/process.py Identity.
 
     attempt: how often the node was started at all; tries: how many of them count in `node_attempts`.
-    outcome: None while it runs, else done, failed, skipped or interrupted. error: why it failed.
+    outcome: None while it runs, else done, retry (another attempt follows), failed, skipped or interrupted.
+    error: why it failed.
     verdict: of the output's form (dr/output.py). reservation: codes of what is weak about a usable conclusion.
     """
 
@@ -47,6 +48,7 @@ class ProcessRecord:
     boot: str = ""
     group: int | None = None  # its process group: the pid of what was started first
     tries: int = 1
+    round: int = 0  # of an agent that was answered through reply.txt: which of its outputs is this attempt's
     start: float | None = None
     end: float | None = None
     exit_code: int | None = None
@@ -61,7 +63,13 @@ class ProcessRecord:
         """The state that the folder tells; a running record whose process is gone is for the runner to judge."""
         if self.outcome is None:
             return State.RUNNING
-        return State.PENDING if self.outcome == "interrupted" else State(self.outcome)
+        return State.PENDING if self.outcome in ("interrupted", "retry") else State(self.outcome)
+
+    @property
+    def counts(self) -> bool:
+        """Whether an attempt was made: not a node that was skipped, a start that never came about, an interruption."""
+        never_started = self.start is None or (self.pid is None and self.outcome is None)
+        return not never_started and self.outcome != "interrupted"
 
 
 def write_record(folder: NodeFolder, record: ProcessRecord) -> None:
@@ -79,7 +87,8 @@ def read_record(folder: NodeFolder) -> ProcessRecord | None:
         record = ProcessRecord(**{k: v for k, v in data.items() if k in known})
         _ = record.state  # an unknown outcome is as wrong as an unknown shape
     except (TypeError, AttributeError, ValueError) as error:
-        raise FormatError(f"read {folder.process}", f"not a process record ({error})") from error
+        next_step = "restore the file, or remove it to run the node again"
+        raise FormatError(f"read {folder.process}", f"not a process record ({error})", next_step) from error
     return record
 
 
@@ -105,30 +114,76 @@ def put_away(folder: NodeFolder) -> None:
 
 
 def _put_away(folder: NodeFolder, keep_work: bool) -> int:
+    """process.json goes first: a kill on the way leaves a node without a record, whose other files follow later."""
     names = set(_ATTEMPT_FILES) - (set(_WORK) if keep_work else set())
-    present = [entry for entry in folder.path.iterdir() if entry.name in names or entry.name.startswith("output")]
-    done = max((int(m[1]) for entry in folder.path.iterdir() if (m := _ATTEMPT.match(entry.name))), default=0)
+    entries = list(folder.path.iterdir())
+    present = {e.name: e for e in entries if e.name in names or e.name.startswith("output")}
+    done = max((int(m[1]) for e in entries if (m := _ATTEMPT.match(e.name)) and any(e.iterdir())), default=0)
+    if "process.json" in present and _came_to_nothing(folder):
+        present.pop("process.json").unlink()
+    if "process.json" not in present:
+        anew = {name: present.pop(name) for name in ("context.json", "input.txt") if name in present}
+        rest = folder.attempt(done)
+        if done and present and not any((rest / name).exists() for name in present):
+            _move({**present, **{n: e for n, e in anew.items() if not (rest / n).exists()}}, rest)
+            return done + 1
     if not present:
         return done + 1
-    target = folder.attempt(done + 1)
-    target.mkdir()
-    for entry in present:
-        shutil.move(str(entry), str(target / entry.name))
+    _move(present, folder.attempt(done + 1))
     return done + 2
 
 
+def put_round_away(folder: NodeFolder) -> tuple[int, int]:
+    """The output of a round that is over into attempt<k>/, for an agent that goes on with the same task and logs.
+
+    Returns the number of the attempt that begins, and that of the agent's next round.
+    """
+    entries = list(folder.path.iterdir())
+    done = max((int(m[1]) for e in entries if (m := _ATTEMPT.match(e.name)) and any(e.iterdir())), default=0)
+    record = read_record(folder)
+    rounds = [int(m[1] or 0) for e in entries if (m := OUTPUT.match(e.name))]
+    target = folder.attempt(done + 1)
+    target.mkdir(exist_ok=True)
+    if record is not None:
+        write_record(NodeFolder(target), record)
+    names = {folder.answer.name, folder.usage.name, folder.conclusion.name}
+    _move({e.name: e for e in entries if e.name in names or OUTPUT.match(e.name)}, target)
+    return done + 2, max([record.round if record else 0, *rounds]) + 1
+
+
+def _move(entries: dict[str, Path], target: Path) -> None:
+    target.mkdir(exist_ok=True)
+    for name in sorted(entries, key=lambda n: n != "process.json"):
+        shutil.move(str(entries[name]), str(target / name))
+
+
+def _came_to_nothing(folder: NodeFolder) -> bool:
+    """The record of a start that a kill prevented."""
+    try:
+        record = read_record(folder)
+    except FormatError:
+        return False
+    return record is not None and record.pid is None and record.outcome is None and not folder.stdout.exists()
+
+
 def attempts(folder: NodeFolder) -> int:
-    """How many attempts of the node were prepared."""
+    """How many attempts of the node were made."""
     if not folder.path.is_dir():
         return 0
-    earlier = sum(
-        1 for entry in folder.path.iterdir() if _ATTEMPT.match(entry.name) and (entry / "process.json").exists()
-    )
-    return earlier + folder.process.exists()
+    earlier = [NodeFolder(entry) for entry in folder.path.iterdir() if _ATTEMPT.match(entry.name)]
+    return sum(_counts(attempt) for attempt in [*earlier, folder])
+
+
+def _counts(attempt: NodeFolder) -> bool:
+    try:
+        record = read_record(attempt)
+    except FormatError:
+        return True  # damaged, but it was one
+    return record is not None and record.counts
 
 
 def usage(path: Path) -> dict[str, int]:
-    """The counts of a usage.json; {} when there is none or it is damaged: tokens are for information, not for control."""
+    """The counts of a usage.json; {} when there is none or it is damaged: tokens are information, not control."""
     try:
         data = files.read_json(path)
     except (OSError, FormatError):

@@ -141,6 +141,8 @@ def _instead(step: Step, old: object, new: object) -> Step:
 class OfflinePlanner:
     """The planner (dr.planning.Planner) that needs no model."""
 
+    slow = False
+
     def replan(self, goal: str, history: Sequence[Step], last_error: str, remaining: Sequence[Step] = ()) -> list[Step]:
         return replan(goal, history, last_error, remaining)
 

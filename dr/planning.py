@@ -20,11 +20,15 @@ class Deepening:
 
 
 class Planner(Protocol):
-    """Pure: knows no process, retry or timeout, and sees conclusions, never source text."""
+    """Pure: knows no process, retry or timeout, and sees conclusions, never source text.
 
-    def replan(
-        self, goal: str, history: Sequence[Step], last_error: str, remaining: Sequence[Step] = ()
-    ) -> list[Step]:
+    slow: it takes as long as a model does, so the runner asks it in a thread.
+    """
+
+    @property
+    def slow(self) -> bool: ...
+
+    def replan(self, goal: str, history: Sequence[Step], last_error: str, remaining: Sequence[Step] = ()) -> list[Step]:
         """The plan from the cursor on, after a failure; [] when there is no better one.
 
         remaining: what is left of the old plan, the failed step included.

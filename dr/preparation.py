@@ -47,22 +47,47 @@ def planned(
     sources = check_sources(source)
     if task is not None:
         check_name(task.removeprefix("dr_"), "task name")
+    mind = choose_mind(root, settings)
+    choose_agent(root, settings.agent, mind)
     if dag is not None:
         plan = Dag.parse(files.read_given(dag), str(dag))
         plan, why = absolute_sources(plan, Path.cwd(), dag.resolve().parent, root.path), ""
     else:
-        plan, why = _first_plan(root, settings, (question or "").strip(), sources)
-    mind = choose_mind(root, settings)
-    choose_agent(root, settings.agent, mind)
+        question = (question or "").strip()
+        if not question:
+            raise UsageError("plan a run", "the question is empty", 'python dr_runner.py "QUESTION" --source FOLDER')
+        if task is not None and not replace:
+            run_folder.check_new(root, task)  # before a planner takes its time
+        if mind == "agent" and root.is_genericagent:
+            return _planned_by_agent(root, settings, question, sources, task, replace)
+        plan, why = _first_plan(root, settings, question, sources)
     name = task or run_folder.name_from(plan.root, root)
     folder = new_run(root, name, plan, settings, mind=mind, why=why, replace_old=replace)
     return Prepared(folder, settings, run_folder.read_record(folder), why)
 
 
+def _planned_by_agent(
+    root: Root, settings: Settings, question: str, sources: list[str], task: str | None, replace: bool
+) -> Prepared:
+    """The first plan by GA's own model; where none comes, the offline one, and why."""
+    from dr import thinker
+    from dr.planning import node_of
+
+    notes: list[str] = []
+    with thinker.of_plan(root, settings, notes) as (planner, place):
+        assert planner is not None  # the root is GA's
+        found = planner.first_plan(question, sources, memory=True)
+        plan = Dag.new(question, question, [node_of(step) for step in found.steps], detect(question))
+        plan = absolute_sources(plan, Path.cwd(), root.path)
+        why = " ".join(filter(None, [found.single_reason, *notes]))
+        name = task or run_folder.name_from(question, root)
+        folder = new_run(root, name, plan, settings, mind="agent", why=why, replace_old=replace)
+        thinker.keep(place, folder)
+    return Prepared(folder, settings, run_folder.read_record(folder), why)
+
+
 def _first_plan(root: Root, settings: Settings, question: str, sources: list[str]) -> tuple[Dag, str]:
     """The plan, and why it is a single node ("" when it is more)."""
-    if not question:
-        raise UsageError("plan a run", "the question is empty", 'python dr_runner.py "QUESTION" --source FOLDER')
     from dr.planner import first_plan
     from dr.planning import node_of
 

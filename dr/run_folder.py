@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from dr import files
 from dr.contract import check_name
-from dr.errors import FormatError, LockedError, UsageError
+from dr.errors import DrError, FormatError, LockedError, UsageError
 from dr.layout import TASK_PREFIX, Root, RunFolder
 
 FORMAT = 1
@@ -24,6 +25,7 @@ class RunRecord:
 
     original: how many nodes the first plan had, SYNTH not counted. rounds: [{"round", "nodes", "why"}].
     handled: failed nodes whose failure was dealt with (skipped or replanned), so that a resumed run does not ask again.
+    intent: a change of plan under way, {"nodes": added ids, "facts": {keys of this record}}, see dr/restore.py.
     runner: who drives the run, {"pid", "create_time"}, or None. Times in epoch seconds.
     """
 
@@ -42,6 +44,7 @@ class RunRecord:
     revisions: list[dict[str, Any]] = field(default_factory=list)
     replans_used: int = 0
     handled: list[str] = field(default_factory=list)
+    intent: dict[str, Any] | None = None
     usage: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     started: float | None = None
@@ -95,19 +98,24 @@ def folder_of(root: Root, task: str) -> RunFolder:
     return folder
 
 
-def create(root: Root, task: str, *, replace_old: bool) -> RunFolder:
-    """An empty run folder. UsageError when the task exists (unless `replace_old`) or temp/ cannot be written."""
+def check_new(root: Root, task: str) -> RunFolder:
+    """The folder of a task that does not exist yet, else UsageError."""
     folder = folder_of(root, task)
     if folder.path.exists():
-        if not replace_old:
-            raise UsageError(
-                f"start task {folder.task}",
-                f"{folder.path} exists",
-                f"use another --task, --replace, or: python dr_runner.py resume {folder.task}",
-            )
-        with lock(folder):
-            pass  # refused while a runner holds it
-        shutil.rmtree(folder.path)
+        verb = "resume" if folder.run.exists() else "start"
+        raise UsageError(
+            f"start task {folder.task}",
+            f"{folder.path} exists" + ("" if folder.run.exists() else ", though there is no run in it"),
+            f"use another --task, --replace, or: python dr_runner.py {verb} {folder.task}",
+        )
+    return folder
+
+
+def create(root: Root, task: str, *, replace_old: bool) -> RunFolder:
+    """An empty run folder. UsageError when the task exists (unless `replace_old`) or temp/ cannot be written."""
+    folder = folder_of(root, task) if replace_old else check_new(root, task)
+    if folder.path.exists():
+        _remove(folder)
     try:
         folder.path.mkdir(parents=True)
     except OSError as error:
@@ -115,6 +123,17 @@ def create(root: Root, task: str, *, replace_old: bool) -> RunFolder:
             f"make {folder.path}", error.strerror or str(error), "make temp/ writable, or choose another --root"
         ) from error
     return folder
+
+
+def _remove(folder: RunFolder) -> None:
+    """Refused while a runner holds it. Subagents that go on without a runner are ended."""
+    from dr.trees import end_marked
+
+    aside = folder.path.with_name(f".{folder.path.name}.{os.getpid()}.old")
+    with lock(folder):
+        end_marked(folder.path, soft_s=0)
+        folder.path.rename(aside)  # in one step, so that nobody takes the lock of what is half gone
+    shutil.rmtree(aside)
 
 
 @contextmanager
@@ -127,7 +146,7 @@ def lock(folder: RunFolder) -> Iterator[None]:
         guard.acquire()
     except Timeout:
         holder = None
-        if folder.run.exists():
+        with suppress(DrError):
             holder = (read_record(folder).runner or {}).get("pid")
         raise LockedError(folder.task, holder) from None
     except OSError as error:

@@ -11,22 +11,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
-from dr import node_folder, watch
+from dr import agent_usage, node_folder, watch
 from dr.attempts import Attempts, Ended
+from dr.browser_lock import BrowserLock
 from dr.collect import Collected, collect, conclude
 from dr.conclusion import short_form
-from dr.contract import Context, NodeType, State
+from dr.contract import Context, NodeType, State, fold
+from dr.dag import Dag
 from dr.dag_file import DagFile
 from dr.errors import DrError, FatalError
 from dr.events import EventLog
 from dr.layout import NodeFolder, RunFolder
 from dr.machine import Failure, PlanMachine
 from dr.node_folder import ProcessRecord
+from dr.output import MODEL_ERROR
 from dr.plan import Event, Step
-from dr.planning import Planner, node_of
+from dr.planning import Deepening, Planner, node_of
 from dr.run_folder import Run
 from dr.settings import Settings
+from dr.thinking import Thought
 from dr.words import say
 
 RESERVE = 0.85  # of the time and token budgets; the rest is kept for the report
@@ -64,6 +69,13 @@ class Runner:
         self.changes = 0  # launched or settled; lets a poll return when something changed
         self._again: dict[str, _Again] = {}
         self._tokens = 0
+        self.browser = BrowserLock()
+        self._waiting: set[str] = set()  # nodes that wait for the browser
+        self._thought: Thought | None = None  # a planner that takes long is at work
+        self._asked: list[str] = []  # failed nodes that it is asked about
+        self.on_thought: Callable[[], None] = lambda: None
+        self._said_enough = False  # it saw no need to deepen, and nothing has happened since
+        self._cut: str | None = None  # the budget of the run as a whole that is spent
         machine.listen(self._on_machine_event)
 
     # -- the loop -------------------------------------------------------------------------------------------------
@@ -73,12 +85,13 @@ class Runner:
         while not self.interrupted and not until():
             self.take_edit()
             self.launch_ready()
-            if not self.attempts and not self._again:
-                if not self.next_round():
+            if self._is_still() and (self.machine.idle or not self.attempts.ending):
+                if not self.take_edit(at_once=True) and not self.next_round():
                     break
                 continue
             for ended in self.attempts.wait():
                 self.settle(ended)
+            self._take_thought()
             self.check_budgets()
             self.dag_file.flush()
 
@@ -87,16 +100,34 @@ class Runner:
         self.interrupted = True
         self.attempts.wake()
 
+    def _is_still(self) -> bool:
+        """Nothing runs, is thought about, or waits for what will come free by itself."""
+        return not (self.attempts or self._again or self._waiting or self._thought)
+
     def launch_ready(self) -> None:
+        waited, self._waiting = self._waiting, set()
         for node_id in [i for i in self._again if not self.attempts.busy(i)]:
-            again = self._again.pop(node_id)
-            self._launch(self.machine.steps[node_id], again)
+            if self._may_start(self.machine.steps[node_id], waited):
+                again = self._again.pop(node_id)
+                self._launch(self.machine.steps[node_id], again)
         for step in self.machine.ready():
             if len(self.attempts) + len(self._again) >= self.settings.max_parallel:
                 return
-            if not self.attempts.busy(step.id):
+            if self.machine.ended:
+                return
+            if not self.attempts.busy(step.id) and self._may_start(step, waited):
                 self.machine.start(step.id)
-                self._launch(step, _Again(tries=1, remark="", keep_work=True))
+                self._launch(step, self._how(step.id))
+
+    def _may_start(self, step: Step, waited: set[str]) -> bool:
+        """GA's WEB nodes share a browser: one at a time, over all runs; the others wait, and nobody waits for them."""
+        if not self.attempts.launcher.agent.transcript or step.tool_name != NodeType.WEB or self.browser.try_take():
+            return True
+        self._waiting.add(step.id)
+        if step.id not in waited:
+            holder = self.browser.holder()
+            self.log.log("browser.wait", node=step.id, holder=holder.node if holder else "")
+        return False
 
     def next_round(self) -> bool:
         """Nothing runs: deepen, or end. False when the run is over."""
@@ -109,7 +140,20 @@ class Runner:
                     self.machine.skip(step.id, self.machine.spent_on_starts or "not_reached")
             return False
         found = any(s is State.DONE for s in self.machine.states.values())
-        return found and self.deepens and self.machine.spent is None and self._deepen()
+        return found and self.deepens and self.machine.spent is None and not self._said_enough and self._deepen()
+
+    def _how(self, node_id: str) -> _Again:
+        """How a pending node starts: anew, or where an earlier runner was interrupted."""
+        record = node_folder.read_record(self.folder.node(node_id))
+        if record is None or record.outcome not in ("retry", "interrupted"):
+            return _Again(tries=1, remark="", keep_work=True)
+        if record.outcome == "interrupted":
+            return _Again(record.tries, remark="", keep_work=True)
+        return self._another(record, record.error or "")
+
+    def _another(self, record: ProcessRecord, reason: str) -> _Again:
+        """A form that was bad is not to be built on; what a crash cut short is."""
+        return _Again(record.tries + 1, say(self.language, "remark_retry", reason=reason), record.verdict is None)
 
     # -- launching ------------------------------------------------------------------------------------------------
 
@@ -129,6 +173,10 @@ class Runner:
         except DrError as error:  # the agent itself cannot be started: no other node could be either
             self._failed(step.id, ProcessRecord([], 0, tries=how.tries), error.wrong, fatal=True)
             return
+        else:
+            self.browser.hand_over(folder, record, self.settings.node_timeout_s)
+        finally:
+            self.browser.leave()
         self.changes += 1
         self.dag_file.mark(step.id, State.RUNNING)
         question = str(step.args["sub_question"])
@@ -149,16 +197,20 @@ class Runner:
     def settle(self, ended: Ended) -> None:
         """An attempt ended: a conclusion, another attempt, or a failed node."""
         self.changes += 1
+        self._said_enough = False
         folder, outcome = self.folder.node(ended.node_id), ended.outcome
         found = Collected("no_answer", None)
         if outcome.kind == watch.FINISHED:
             found = collect(folder, offline=self._offline_agent)
-        record = replace(ended.record, verdict=found.verdict, reservation=found.reservation)
+        verdict = found.verdict if outcome.kind == watch.FINISHED else None
+        record = replace(ended.record, verdict=verdict, reservation=found.reservation)
+        if not self.attempts.launcher.agent.own:
+            agent_usage.note(folder, record)
         self._tokens += _tokens_of(folder)
         if found.usable and found.conclusion:
             self._done(ended.node_id, record, found.conclusion)
         elif self._may_try_again(record, outcome):
-            self._try_again(ended.node_id, record, outcome, self._reason(outcome, found))
+            self._try_again(ended.node_id, record, self._reason(outcome, found))
         else:
             self._failed(ended.node_id, record, self._reason(outcome, found))
 
@@ -177,12 +229,18 @@ class Runner:
             return False
         return record.tries < self.settings.node_attempts and self.machine.may_try_again()
 
-    def _try_again(self, node_id: str, record: ProcessRecord, outcome: watch.Outcome, reason: str) -> None:
-        node_folder.write_record(self.folder.node(node_id), replace(record, outcome="failed", error=reason))
+    def _try_again(self, node_id: str, record: ProcessRecord, reason: str) -> None:
+        node_folder.write_record(self.folder.node(node_id), replace(record, outcome="retry", error=reason))
         self._log_end(node_id, record, "retry", reason)
         self.machine.try_again(node_id)
-        remark = say(self.language, "remark_retry", reason=reason)
-        self._again[node_id] = _Again(record.tries + 1, remark, keep_work=outcome.kind != watch.FINISHED)
+        again = self._another(record, reason)
+        # A session whose model failed may be what it fails on; any other is corrected where it stands.
+        spoken = record.verdict not in (None, MODEL_ERROR)
+        revised = self.attempts.revise(node_id, tries=again.tries, remark=again.remark) if spoken else None
+        if revised is None:
+            self._again[node_id] = again
+        else:
+            self.log.log("attempt.reply", node=node_id, attempt=revised.attempt, text=again.remark)
 
     def _failed(self, node_id: str, record: ProcessRecord, reason: str, *, fatal: bool = False) -> None:
         node_folder.write_record(self.folder.node(node_id), replace(record, outcome="failed", error=reason))
@@ -192,27 +250,57 @@ class Runner:
 
     def decide(self, node_id: str) -> None:
         """A failure that an earlier runner recorded but did not live to deal with."""
-        self._act_on(node_id, self.machine.steps[node_id].error or "", self.machine.decide(node_id))
+        if self.machine.awaits(node_id):
+            self._act_on(node_id, self.machine.steps[node_id].error or "", self.machine.decide(node_id))
+        elif self.machine.states.get(node_id) is State.FAILED:  # the plan for another one has dealt with it
+            self.run.change(handled=[*self.run.record.handled, node_id])
 
     def _act_on(self, node_id: str, reason: str, decision: Failure) -> None:
+        if decision is Failure.ASK_PLANNER and self.planner().slow:
+            self._asked.append(node_id)
+            if self._thought is None:
+                self._ask_planner()
+            return
+        handled = [*self.run.record.handled, node_id]
         if decision is Failure.ASK_PLANNER:
-            self._replan(reason)
-        self.run.change(handled=[*self.run.record.handled, node_id], replans_used=self.machine.replans_used)
+            self._replan(reason, handled)
+        self.run.change(handled=handled, replans_used=self.machine.replans_used)
         if self.machine.ended:
-            self.end(self.attempts.live(), self.machine.ended[1])
+            self.end(self.unsettled(), self.machine.ended[1])
+
+    def unsettled(self) -> list[str]:
+        """Nodes with an attempt that runs, or that wait for another one."""
+        return [*self.attempts.live(), *self._again]
 
     def end(self, node_ids: Iterable[str], why: str) -> None:
-        """End running attempts that are no longer wanted; their nodes are skipped, for the reason given."""
-        for ended in self.attempts.end(node_ids):
-            record = replace(ended.record, outcome="skipped", error=why)
-            node_folder.write_record(self.folder.node(ended.node_id), record)
-            self._log_end(ended.node_id, record, "ended", why)
-            if ended.node_id in self.machine.steps:
-                self.machine.skip(ended.node_id, why)
+        """End attempts that are no longer wanted; their nodes are skipped, for the reason given."""
+        chosen = list(node_ids)
+        for ended in self.attempts.end(chosen):
+            self._ended(ended.node_id, ended.record, why)
+        for node_id in chosen:
+            if self._again.pop(node_id, None) and (record := node_folder.read_record(self.folder.node(node_id))):
+                self._ended(node_id, record, why)
+
+    def _ended(self, node_id: str, record: ProcessRecord, why: str) -> None:
+        record = replace(record, outcome="skipped", error=why)
+        node_folder.write_record(self.folder.node(node_id), record)
+        self._log_end(node_id, record, "ended", why)
+        # A node that a replan removed or revised is not running any more.
+        if self.machine.states.get(node_id) is State.RUNNING:
+            self.machine.skip(node_id, why)
+
+    def drop(self, node_id: str) -> None:
+        """End a node's attempt and forget that it was to be tried again, without a word: it begins anew."""
+        self._again.pop(node_id, None)
+        self.attempts.end([node_id])
 
     def put_back(self) -> None:
         """End every attempt; their nodes are pending again, and the interruption does not count as their failure."""
         for ended in self.attempts.end(self.attempts.live()):
+            whole = ended.outcome.kind == watch.FINISHED
+            if whole and collect(self.folder.node(ended.node_id), offline=self._offline_agent).usable:
+                self.settle(ended)  # it had answered, and nobody had looked yet
+                continue
             record = replace(ended.record, outcome="interrupted")
             node_folder.write_record(self.folder.node(ended.node_id), record)
             self._log_end(ended.node_id, record, "interrupted", "")
@@ -232,7 +320,15 @@ class Runner:
             for usage in node_folder.usages(self.folder.node(str(node_id))):
                 for key, value in usage.items():
                     total[key] = total.get(key, 0) + value
+        for log in self.folder.thinking.glob("*/stdout.log"):
+            for key, value in agent_usage.of_log(log).items():
+                total[key] = total.get(key, 0) + value
         return total
+
+    def count_tokens(self) -> None:
+        """What an earlier runner's attempts have spent; those that run are counted when they end."""
+        running = sum(_tokens_of(self.folder.node(i)) for i in self.attempts.live())
+        self._tokens = self.usage().get("total_tokens", 0) - running
 
     def _on_machine_event(self, event: Event) -> None:
         self.log.log(event.type, **event.payload)
@@ -258,32 +354,83 @@ class Runner:
         return said if said and self.attempts.launcher.agent.own else outcome.reason
 
     def _log_end(self, node_id: str, record: ProcessRecord, outcome: str, reason: str) -> None:
-        seconds = round(record.end - record.start, 3) if record.end and record.start else 0.0
+        seconds = round(max(0.0, record.end - record.start), 3) if record.end and record.start else 0.0
         self.log.log(
             "attempt.end", node=node_id, attempt=record.attempt, outcome=outcome, seconds=seconds, reason=reason
         )
 
     # -- the plan changes -----------------------------------------------------------------------------------------
 
-    def _replan(self, error: str) -> None:
+    def _replan(self, error: str, handled: list[str]) -> None:
         try:
             known = list(self.machine.history), error, self.machine.remaining()
             new = self.planner().replan(self.run.record.question, *known)
         except Exception as failure:  # noqa: BLE001 - a planner is foreign code; the run ends and says why
             self.machine.planner_failed(f"{type(failure).__name__}: {failure}")
             return
+        self._revise(new, error, handled)
+
+    def _ask_planner(self) -> None:
+        """A planner that takes long: the other nodes go on; what they and a person did meanwhile is kept."""
+        asked, question = list(self._asked), self.run.record.question
+        error = self.machine.steps[asked[-1]].error or ""
+        history, remaining = ([replace(s) for s in steps] for steps in (self.machine.history, self.machine.remaining()))
+        known = {step.id for step in remaining}
+
+        def ask() -> list[Step]:
+            return self.planner().replan(question, history, error, remaining)
+
+        def apply(answer: Callable[[], list[Step]]) -> None:
+            self._asked = [i for i in self._asked if self.machine.awaits(i)]
+            if not self._asked:
+                return  # an edit has dealt with it
+            if set(self._asked) - set(asked):
+                self._ask_planner()  # more failed meanwhile, of which it did not know
+                return
+            handled, self._asked = [*self.run.record.handled, *self._asked], []
+            try:
+                new = [s for s in answer() if s.id not in known or s.id in self.machine.steps]
+            except Exception as failure:  # noqa: BLE001 - as in _replan
+                self.machine.planner_failed(f"{type(failure).__name__}: {failure}")
+            else:
+                meanwhile = [s for s in self.machine.remaining() if s.id not in known]
+                self._revise(new and [*new, *meanwhile], error, handled)
+            self.run.change(handled=handled, replans_used=self.machine.replans_used)
+            if self.machine.ended:
+                self.end(self.unsettled(), self.machine.ended[1])
+
+        self._thought = Thought(ask, self.attempts.wake, apply)
+
+    def _take_thought(self) -> None:
+        """What a planner came to meanwhile."""
+        if self._thought is not None and self._thought.done:
+            thought, self._thought = self._thought, None
+            thought.apply()
+            self.on_thought()
+
+    def forget_thought(self) -> None:
+        """Wait for a planner that was told to give up; its question is asked anew by the next runner."""
+        if self._thought is not None:
+            self._thought.join()
+            self._thought = None
+
+    def _revise(self, new: list[Step], error: str, handled: list[str]) -> None:
         unwanted = self.machine.revise(new)
         self.end(unwanted, "replanned")
         if new:
             difference = self.machine.revisions[-1]
             dag = self.dag_file.dag.without([i for i in difference.removed if i not in self.machine.steps])
-            for node_id in difference.revised:
-                node_folder.put_away(self.folder.node(node_id))
-                dag = dag.with_node(node_of(self.machine.steps[node_id]))
+            revised = [node_of(self.machine.steps[i]) for i in difference.revised]
+            for node in revised:  # first without what they wait for: that may be a node which is not there yet
+                node_folder.put_away(self.folder.node(node.id))
+                dag = dag.with_node(replace(node, depends_on=()))
             if added := [node_of(self.machine.steps[i]) for i in difference.added]:
                 dag = dag.with_nodes(added, heading=dag.revision_heading(difference.revision, error))
-            self.dag_file.replace(dag)
-            self.run.change(revisions=[*self.run.record.revisions, difference.to_dict()])
+            for node in revised:
+                dag = dag.with_node(node)
+            revisions = [*self.run.record.revisions, difference.to_dict()]
+            facts = {"revisions": revisions, "handled": handled, "replans_used": self.machine.replans_used}
+            self._change_plan(dag, difference.added, facts)
 
     def _deepen(self) -> bool:
         rounds = self.run.record.rounds
@@ -293,30 +440,52 @@ class Runner:
             why = "deepen_rounds" if len(rounds) >= self.settings.max_rounds else "deepen_room"
             return self._no_deepening(say(self.language, why))
         found = {str(i): str(s.result) for i, s in self.machine.steps.items() if self.machine.states[i] is State.DONE}
-        deepening = self.planner().deepen(self.run.record.question, self.dag_file.dag, found, len(rounds) + 1, room)
-        steps = deepening.steps[:room]
+        planner, asked = self.planner(), (self.run.record.question, self.dag_file.dag, found, len(rounds) + 1, room)
+        if not planner.slow:
+            return self._deepened(planner.deepen(*asked), room)
+        self._thought = Thought(
+            lambda: planner.deepen(*asked), self.attempts.wake, lambda answer: self._deepened_later(answer(), room)
+        )
+        return True
+
+    def _deepened_later(self, deepening: Deepening, room: int) -> None:
+        self._said_enough = self.machine.spent is not None or not self._deepened(deepening, room)
+
+    def _deepened(self, deepening: Deepening, room: int) -> bool:
+        rounds = self.run.record.rounds
+        taken = {fold(i) for i in self.dag_file.dag.ids}  # also by nodes that a person added meanwhile
+        steps = [s for s in deepening.steps if fold(str(s.id)) not in taken][:room]
         if not steps:
             return self._no_deepening(deepening.reason)
         dag = self.dag_file.dag
         heading = dag.deepening_heading(len(rounds), deepening.reason)
-        self.dag_file.replace(dag.with_nodes([node_of(s) for s in steps], heading=heading))
         new = {"round": len(rounds) + 1, "nodes": [s.id for s in steps], "why": deepening.reason}
-        self.run.change(rounds=[*rounds, new])
+        dag = dag.with_nodes([node_of(s) for s in steps], heading=heading)
+        self._change_plan(dag, [s.id for s in steps], {"rounds": [*rounds, new]})
         self.machine.append(steps, deepening.reason)
         return True
+
+    def _change_plan(self, dag: Dag, added: list[str], facts: dict[str, Any]) -> None:
+        """dag.md and run.json together: of a kill in between the intent tells (restore.complete_intent)."""
+        if added:
+            self.run.change(intent={"nodes": added, "facts": facts})
+        self.dag_file.replace(dag)
+        self.run.change(**facts, intent=None)
 
     def _no_deepening(self, why: str) -> bool:
         self.log.log("deepen.end", why=why)
         self.run.change(notes=[*self.run.record.notes, why])
         return False
 
-    def take_edit(self) -> None:
-        """An edit of dag.md by hand. See dr/edits.py for what each kind does."""
-        edit = self.dag_file.take_edit()
-        if edit is not None:
-            from dr import edits  # rarely needed
+    def take_edit(self, *, at_once: bool = False) -> bool:
+        """An edit of dag.md by hand, if there is one. See dr/edits.py for what each kind does."""
+        edit = self.dag_file.take_edit(at_once=at_once)
+        if edit is None:
+            return False
+        from dr import edits  # rarely needed
 
-            edits.apply(self, edit)
+        edits.apply(self, edit)
+        return True
 
     def check_budgets(self) -> None:
         """When the part of a budget that nodes may use is spent, end what runs and go to the report."""
@@ -326,10 +495,10 @@ class Runner:
             spent = "time_budget"
         elif limits.max_tokens is not None and self._tokens > limits.max_tokens * RESERVE:
             spent = "token_budget"
-        if spent and not self.machine.spent:
+        if spent and self._cut is None:
+            self._cut = spent
             self.machine.spend(spent)
-            self._again.clear()
-            self.end(self.attempts.live(), spent)
+            self.end(self.unsettled(), spent)
 
 
 def _tokens_of(folder: NodeFolder) -> int:

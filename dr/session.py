@@ -9,9 +9,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dr import process, run_folder
+from dr import files, process, run_folder
 from dr.attempts import Attempts
 from dr.contract import NodeType, State
 from dr.dag_file import DagFile
@@ -22,11 +22,14 @@ from dr.layout import Root, RunFolder
 from dr.machine import PlanMachine
 from dr.planning import Planner, step_of
 from dr.preparation import max_steps
-from dr.restore import restore
+from dr.restore import complete_intent, restore
 from dr.run_folder import Run, RunRecord
 from dr.runner import Runner
 from dr.settings import Settings
 from dr.subagent import Agent, choose_agent
+
+if TYPE_CHECKING:
+    from dr.agent_planner import AgentPlanner
 
 
 class Session:
@@ -40,31 +43,77 @@ class Session:
         self.log = EventLog(folder.events)
         self.log.listeners.append(listener)
         dag_file, edit = DagFile.open(folder)
+        complete_intent(self.run, {*dag_file.dag.ids, *(edit.edits.removed if edit and edit.edits else ())})
+        record = self.run.record
         steps = max_steps(settings, record.original)
         machine = PlanMachine(max_steps=steps, max_replans=settings.max_replans, on_failure=settings.on_failure)
         launcher = Launcher(root, self.agent, settings, record.language)
         attempts = Attempts(launcher, settings)
-        self.runner = Runner(self.run, dag_file, machine, attempts, _planner, self.log, settings, deepens=deepens)
+        self._closing, self._notes = threading.Event(), list[str]()
+        self.thinker = self._thinker() if deepens else None
+        planner: Planner | None = self.thinker
+        ask = (lambda: planner) if planner is not None else _offline_planner
+        self.runner = Runner(self.run, dag_file, machine, attempts, ask, self.log, settings, deepens=deepens)
+        self.runner.on_thought = self._say_notes
+        unhandled: list[str] = []
         if record.status == "planned":
             machine.commit([step_of(n) for n in dag_file.dag.work_nodes])
         else:
-            self._restore(dag_file, machine, launcher)
+            unhandled = self._restore(dag_file, machine, launcher)
         if edit is not None:
             from dr import edits
 
             edits.apply(self.runner, edit)
-        self.run.change(status="running", reason="", runner=_myself(), ended=None)
+        for node_id in unhandled:  # after the edit, which may be about them, and before which nothing is written
+            self.runner.decide(node_id)
+        if record.status in ("completed", "failed") and machine.idle:
+            self.run.change(runner=_myself())  # a poll does not undo the end of a run
+        else:
+            self.run.change(status="running", reason="", runner=_myself(), ended=None)
         self.log.log("run.start", task=record.task, question=record.question, mind=record.mind, agent=record.agent)
 
-    def _restore(self, dag_file: DagFile, machine: PlanMachine, launcher: Launcher) -> None:
+    def _restore(self, dag_file: DagFile, machine: PlanMachine, launcher: Launcher) -> list[str]:
+        """Returns the failed nodes that are still to be decided about."""
         found = restore(self.folder, dag_file.dag, self.run.record, machine, launcher)
         for node in dag_file.dag.work_nodes:
             dag_file.mark(node.id, machine.states[node.id])
+        for launched in found.leftover:
+            self.runner.attempts.end_leftover(launched)
         for launched in found.live:
             self.runner.attempts.adopt(launched)
             self.log.log("attempt.adopted", node=launched.folder.node_id, pid=launched.record.pid)
-        for node_id in found.unhandled:
-            self.runner.decide(node_id)
+        if self.settings.max_tokens is not None:
+            self.runner.count_tokens()
+        return found.unhandled
+
+    def _thinker(self) -> AgentPlanner | None:
+        """GA's own model, for a run that is driven to its end: who calls start and poll thinks for itself."""
+        if self.run.record.mind != "agent":
+            return None
+        from dr import thinker  # many runs never ask it
+
+        gave_up = lambda: self._closing.is_set() or self.runner.interrupted  # noqa: E731
+        return thinker.of_run(self.root, self.folder, self.settings, gave_up, self._notes.append)
+
+    def _say_notes(self) -> None:
+        """What the thinker's thread noted: for the reader of the report, and of the progress now."""
+        while self._notes:
+            text = self._notes.pop(0)
+            self.run.change(notes=[*self.run.record.notes, text])
+            self.log.log("mind.note", text=text)
+
+    def _synthesize(self) -> None:
+        """The thinker's answer into the SYNTH node's conclusion.md, where the report looks for it; without one it
+        quotes."""
+        assert self.thinker is not None
+        dag, machine = self.runner.dag_file.dag, self.runner.machine
+        target = self.folder.node([n.id for n in dag.nodes if n.type is NodeType.SYNTH][-1]).conclusion
+        target.unlink(missing_ok=True)
+        done = {str(i): str(s.result) for i, s in machine.steps.items() if machine.states[i] is State.DONE}
+        if text := self.thinker.synthesis(self.run.record.question, dag, done):
+            target.parent.mkdir(exist_ok=True)
+            files.write_text(target, text + "\n")
+        self._say_notes()
 
     def drive(self, **how: Any) -> None:
         # What the report needs is loaded while the first nodes run, not when everybody waits for it.
@@ -81,6 +130,8 @@ class Session:
     def finish(self, answer: str | None = None) -> None:
         """Every node is settled, or never will be: status, report, marks of SYNTH."""
         status, reason = outcome(self.runner.machine)
+        if answer is None and status == "completed" and self.thinker is not None:
+            self._synthesize()
         self.run.change(status=status, reason=reason, usage=self.runner.usage(), ended=time.time())
         dag = self.runner.dag_file
         for node in dag.dag.nodes:
@@ -93,13 +144,15 @@ class Session:
         self.log.log("run.end", status=status, reason=reason, report=str(self.folder.report))
 
     def close(self, *, leave: bool = False) -> None:
+        self._closing.set()
+        self.runner.forget_thought()
         self.runner.attempts.close(leave=leave)
         self.runner.dag_file.close()
         self.run.change(runner=None)
 
 
 @cache
-def _planner() -> Planner:
+def _offline_planner() -> Planner:
     from dr.planner import OfflinePlanner  # many runs never ask it
 
     return OfflinePlanner()
@@ -110,9 +163,10 @@ def _load_report() -> None:
 
 
 def _report(folder: RunFolder, answer: str | None) -> None:
-    from dr import findings, report  # heavy, and needed once
+    from dr import conflicts, findings, report  # heavy, and needed once
 
-    report.write(findings.collect(folder), answer)
+    found = findings.collect(folder)
+    report.write(found, answer, conflicts.find(found.statements()))
 
 
 def outcome(machine: PlanMachine) -> tuple[str, str]:
@@ -142,7 +196,7 @@ def opened(
 
     leave: subagents go on after it, whatever happens here, for a later session to adopt.
     """
-    with run_folder.lock(folder):
+    with run_folder.lock(folder), _term_is_ctrl_c():
         session = Session(root, folder, settings, listener, deepens=deepens)
         try:
             yield session
@@ -152,6 +206,16 @@ def opened(
             raise
         finally:
             session.close(leave=leave)
+
+
+@contextmanager
+def _term_is_ctrl_c() -> Iterator[None]:
+    """SIGTERM ends our processes as Ctrl-C does, also outside the loop, while a report is written for one."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

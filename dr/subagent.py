@@ -21,8 +21,9 @@ NOBG = "--nobg"  # stay in the foreground: without it GA's launcher returns 0 at
 NO_USER_TOOLS = "--no-user-tools"
 LLM_NO = "--llm_no"
 FUNC = "--func"
+VERBOSE = "--verbose"
 REPLY = "reply.txt"  # after a round it waits for this file
-CAPABILITIES = frozenset({ROUND_END, NOBG, NO_USER_TOOLS, LLM_NO, FUNC, REPLY})
+CAPABILITIES = frozenset({ROUND_END, NOBG, NO_USER_TOOLS, LLM_NO, FUNC, VERBOSE, REPLY})
 # What our own agent can do; it never lingers. A test holds this against its argument parser.
 OWN_CAPABILITIES = CAPABILITIES - {REPLY}
 

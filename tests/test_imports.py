@@ -15,7 +15,7 @@ SHARED = {
     "tools": {
         *("files", "sentences", "language", "markdown", "settings", "gaps", "titles", "pairs", "quoting", "questions"),
         *("retrieval", "alterations", "quantities", "citations", "chat", "chat_http", "chat_reply", "chat_faults"),
-        *("chat_json", "tokens", "backoff", "process", "waiter", "trees", "source_lines"),
+        *("model", "prompts", "chat_json", "tokens", "backoff", "process", "waiter", "trees", "source_lines", "shortlist"),
     },
 }
 RUNNER = {
@@ -24,12 +24,16 @@ RUNNER = {
         *("dag_line", "dag_rules", "dag_text", "dag", "plan", "machine", "plan_execute", "planning"),
         *("deepening", "planner"),
     },
-    "folders": {"node_folder", "run_folder", "dag_file", "events", "collect"},
-    "processes": {"subagent", "watch", "launch", "attempts"},
+    "folders": {"node_folder", "run_folder", "dag_file", "events", "collect", "agent_usage"},
+    "processes": {"subagent", "watch", "launch", "attempts", "browser_lock", "agent_call"},
     "report": {
-        *("cited", "references", "findings", "answer", "report_parts", "report", "picture", "timeline", "page"),
+        *("cited", "references", "findings", "answer", "report_parts", "report", "conflicts"),
+        *("layers", "picture", "timeline", "history", "excerpt", "page_text", "page_head", "page_view", "page"),
     },
-    "run": {"restore", "edits", "runner", "preparation", "session", "overview", "polling", "changing", "stopping"},
+    "run": {
+        *("restore", "edits", "runner", "preparation", "session", "overview", "polling", "changing", "stopping", "verification"),
+        *("agent_planner", "thinker", "thinking", "packages", "install", "doctor", "follow"),
+    },
     "face": {"terminal", "commands", "cli"},
 }
 RANKS = {**SHARED, **RUNNER}

@@ -209,12 +209,19 @@ class Attempts:
             del self._ending[node_id]
             live = self._live.get(node_id)
             if live is not None and live.outcome:
-                self._settle(node_id, live.outcome, None, ended)
+                self._settle(node_id, self._last_look(live) or live.outcome, None, ended)
+
+    def _last_look(self, live: _Live) -> watch.Outcome | None:
+        """At an attempt that was ended: it may have written its whole answer by then. Only a round's end tells that."""
+        if not live.attempt.knows_round_end:
+            return None
+        last = watch.look(live.attempt, self.clock(), ExitInfo(None), self._limits)
+        return last if last is not None and last.kind == watch.FINISHED else None
 
     def end(self, node_ids: Iterable[str]) -> list[Ended]:
         """End attempts that are no longer wanted; what they wrote is kept. Returns when all are gone.
 
-        One that had written its whole answer by then is FINISHED; only a round's end tells a whole from a part.
+        One that had written its whole answer by then is FINISHED.
         """
         chosen = [i for i in node_ids if i in self._live]
         for node_id in chosen:
@@ -224,10 +231,8 @@ class Attempts:
         )
         ended: list[Ended] = []
         for node_id in chosen:
-            attempt = self._live[node_id].attempt
-            last = watch.look(attempt, self.clock(), ExitInfo(None), self._limits) if attempt.knows_round_end else None
-            whole = last is not None and last.kind == watch.FINISHED
-            self._settle(node_id, last if last and whole else watch.Outcome("ended"), None, ended)
+            outcome = self._last_look(self._live[node_id]) or watch.Outcome("ended")
+            self._settle(node_id, outcome, None, ended)
         return ended
 
     def live(self) -> Sequence[str]:

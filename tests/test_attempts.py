@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,7 @@ from dr.errors import FatalError
 from dr.launch import Launched, Launcher
 from dr.node_folder import ProcessRecord
 from dr.settings import Settings
+from dr.subagent import choose_agent
 from dr.watch import FINISHED
 
 
@@ -91,6 +93,31 @@ def test_one_that_had_answered_when_it_was_ended_is_finished(lab: Lab) -> None:
     output = lab.root.run("x").node("N1").output
     until(lambda: output.exists() and output.read_text(encoding="utf-8").rstrip().endswith("[ROUND END]"), "the answer")
     assert [e.outcome.kind for e in made.end(["N1"])] == [FINISHED]
+    made.close()
+
+
+LATE = """
+import pathlib, signal, sys, time
+folder = pathlib.Path("temp") / sys.argv[sys.argv.index("--task") + 1]
+def answer(*_):
+    (folder / "output.txt").write_text("[结论] It is.\\n\\n[ROUND END]\\n", encoding="utf-8")
+    sys.exit()
+signal.signal(signal.SIGTERM, answer)
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_one_that_answers_while_it_is_ended_for_its_time_is_finished(lab: Lab) -> None:
+    """Else it would be started once more, after its answer."""
+    script = lab.root.path / "late.py"
+    script.write_text(LATE, encoding="utf-8")
+    limits = Settings(node_timeout_s=0.0, grace_s=30.0)
+    made = Attempts(Launcher(lab.root, choose_agent(lab.root, str(script), "offline"), limits, "en"), limits)
+    launch(lab, made)
+    until(lambda: lab.root.run("x").node("N1").stdout.read_text(encoding="utf-8") != "", "it is up")
+    assert next_end(made).outcome.kind == FINISHED
     made.close()
 
 

@@ -18,7 +18,7 @@ from dr.backoff import SharedBackoff
 from dr.chat_faults import Fault, Kind, retry_after
 from dr.chat_http import Address, ApiKey, HttpTransport, NoResponse, Request, Response, Transport
 from dr.chat_reply import Completion, Reply, Usage, read, without_thinking
-from dr.errors import ChatError, ContextOverflow, DrError, FatalError
+from dr.errors import ChatError, ContextOverflow, DrError, FatalError, UnusableReply
 from dr.language import detect
 from dr.layout import HOME
 from dr.tokens import UsageMeter, estimate, estimate_messages
@@ -238,7 +238,7 @@ class Chat:
     # -- errors -------------------------------------------------------------------------------------------------------
 
     def _no_reply(self, question: _Question, wrong: str, next_step: str = "") -> ChatError:
-        return ChatError(self._tried(question), self._key.redact(wrong), next_step)
+        return UnusableReply(self._tried(question), self._key.redact(wrong), next_step)
 
     def _tried(self, question: _Question) -> str:
         return f"ask the model {question.model!r} at {self._address.shown}"

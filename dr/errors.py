@@ -8,6 +8,7 @@ EXIT_OK = 0
 EXIT_FAILED = 1  # run, resume, synth: no finding at all
 EXIT_USAGE = 2  # wrong usage or input; nothing was changed
 EXIT_PARTIAL = 3  # run, resume, synth: a report with named gaps
+EXIT_FATAL = 4  # a subagent: nothing later in the run can succeed either, such as wrong credentials
 EXIT_BUG = 70  # a bug; a log that is a bug report was written
 EXIT_INTERRUPTED = 130  # Ctrl-C or stop; resumable
 
@@ -46,6 +47,10 @@ class ChatError(DrError):
     """The chat model gave no usable reply this time; a later call, or another mind, still can."""
 
     exit_code = EXIT_FAILED
+
+
+class UnusableReply(ChatError):
+    """The server works, but what the model says is none of what was asked for, however often it is asked."""
 
 
 class ContextOverflow(ChatError):

@@ -80,6 +80,10 @@ class Settings:
     model: str = _setting("", "name of the chat model")
     base_url: str = _setting("", "address of an OpenAI-compatible API, up to and with /v1")
     api_key: str = _setting("", "key for base_url; never written anywhere")
+    stream: bool = _setting(True, "ask the chat model for its reply piece by piece")
+    model_timeout_s: float = _setting(
+        300.0, "seconds without a word after which a call of the chat model is given up", least=1
+    )
     system: System = field(default_factory=System)
     agents: Agents = field(default_factory=Agents)
 

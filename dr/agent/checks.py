@@ -66,9 +66,14 @@ def faults(content: str, listed: list[str], evidence: InvestigateMemory, lang: s
     return found
 
 
+def quoted(text: str) -> list[str]:
+    """What stands between quotation marks."""
+    return [next(filter(None, groups)) for groups in _QUOTED.findall(text)]
+
+
 def _span_faults(text: str, passages: list[tuple[str, str]], lang: str, verbatim: bool) -> list[str]:
     ids = "".join(i for i, _ in passages)
-    quotes = [text] if verbatim else [next(filter(None, groups)) for groups in _QUOTED.findall(text)]
+    quotes = [text] if verbatim else quoted(text)
     found = [
         say(lang, "check_quote", id=ids, sentence=quote[:120])
         for quote in quotes

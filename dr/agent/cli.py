@@ -12,7 +12,7 @@ from dr import files
 from dr.agent import request
 from dr.agent.flags import USAGE, Flags, parse
 from dr.agent.main import LoadSettings, finished, run_node, work
-from dr.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, DrError, UsageError
+from dr.errors import EXIT_BUG, EXIT_FATAL, EXIT_INTERRUPTED, EXIT_OK, DrError, FatalError, UsageError
 from dr.layout import HOME, NodeFolder, Root
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ NAME = "dr.agent"
 
 
 def main(argv: list[str] | None = None) -> int:
-    """0, or the exit code of the error, whose reason is on stderr: 1 the sources, 2 wrong usage or files, 70 a bug."""
+    """0, or the exit code of the error, whose reason is on stderr: 1 the sources, 2 wrong usage or files, 4 what no
+    other node could do either, 70 a bug."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace", line_buffering=True)
@@ -35,7 +36,7 @@ def main(argv: list[str] | None = None) -> int:
             _run(flags, Root(Path(os.environ.get("DR_ROOT") or HOME).expanduser().resolve()))
     except DrError as error:
         print(f"{NAME}: {error}", file=sys.stderr)
-        return error.exit_code
+        return EXIT_FATAL if isinstance(error, FatalError) else error.exit_code
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except Exception as error:  # noqa: BLE001  the one catch-all: what reaches it is a bug

@@ -17,6 +17,7 @@ from dr.agent.code_output import KIND
 from dr.agent.code_words import say
 from dr.agent.memory import InvestigateMemory, SolveMemory
 from dr.agent.mind import Mind, Task
+from dr.agent.offline import OfflineMind
 from dr.agent.request import Request
 from dr.agent.sandbox import is_script
 from dr.agent.tools import Toolbox
@@ -52,12 +53,12 @@ def prepare(
     task = Task(context.sub_question, request.type, KIND, lang, context.root_question, context.parent_conclusions, [])
     agent = CodeAgent(settings, folder, lang, read_only=job.given, hidden=[root.temp, root.config])
     tools = Toolbox([], task.root_question, task.parent_conclusions, code_agent=agent)
-    if settings.mind in ("auto", "offline"):
-        if not job.scripts:
-            raise SourceError(say(lang, "tried_node"), say(lang, "no_code"), say(lang, "next_code"))
-        mind: Mind = CodeMind(task, question, job.scripts, tools)
+    if job.scripts:
+        mind: Mind = CodeMind(task, question, job.scripts, tools)  # what a given script prints needs no model
     else:
         mind = model_mind(settings, task, tools)
+        if isinstance(mind, OfflineMind):
+            raise SourceError(say(lang, "tried_node"), say(lang, "no_code"), say(lang, "next_code"))
     log(f"[Code] {len(job.scripts)} script(s), {len(job.given)} source(s), read-only")
     evidence = InvestigateMemory.load(folder.path)
     memory = SolveMemory.load_or_create(folder.path, task.question)

@@ -57,7 +57,8 @@ def work(request: Request, folder: NodeFolder, root: Root, load: LoadSettings, l
         from dr.agent import code_node
 
         settings = load()
-        task, mind, evidence, memory = code_node.prepare(request, folder, root, settings, choose_mind, log)
+        choose = _chooser(request, folder, root, log)
+        task, mind, evidence, memory = code_node.prepare(request, folder, root, settings, choose, log)
     else:
         task, mind, evidence, memory = _prepare(request, folder, root, load, log, warn)
         settings = load()
@@ -106,8 +107,8 @@ def _prepare(
         unread,
     )
     evidence, memory = _memories(folder, task, corpus.passages, log)
-    mind = choose_mind(settings, task, Toolbox(corpus.passages, task.root_question, task.parent_conclusions))
-    return task, mind, evidence, memory
+    tools = Toolbox(corpus.passages, task.root_question, task.parent_conclusions)
+    return task, _chooser(request, folder, root, log)(settings, task, tools), evidence, memory
 
 
 def _language(request: Request) -> str:
@@ -126,21 +127,42 @@ def _memories(
     memory = SolveMemory.load_or_create(folder.path, task.question)
     held = {(p.place, p.sha256, p.text) for p in passages}
     fresh = not memory.plan.blocks
-    if fresh or any((p.place, p.sha256, p.text) not in held for p in evidence.passages):
+    extra = _extra(evidence.passages, passages, task)
+    if fresh or any((p.place, p.sha256, p.text) not in held for p in evidence.passages if p not in extra):
         if not fresh:
             log("[Memory] The sources have changed: starting anew")
             folder.solve_memory.unlink()
             memory = SolveMemory.load_or_create(folder.path, task.question)
         evidence = InvestigateMemory.empty(folder.path)
     else:
+        passages += [p for p in extra if p.kind == task.kind]  # pages that were found on the way
         log(f"[Memory] Going on: {memory.metadata['completed_steps']} of {memory.metadata['total_steps']} step(s) done")
     return evidence, memory
 
 
-def choose_mind(settings: Settings, task: Task, tools: Toolbox) -> Mind:
-    """The mind that the settings ask for; `auto` is the offline one."""
-    from dr.agent.offline import OfflineMind
+def _extra(evidence: list[Passage], held: list[Passage], task: Task) -> list[Passage]:
+    """Evidence that does not come from the node's sources: what code printed, and pages that were found on the way."""
+    places, web = {passage.place for passage in held}, task.node_type is NodeType.WEB
+    return [p for p in evidence if p.kind != task.kind or (web and p.place not in places)]
 
-    if settings.mind in ("auto", "offline"):
-        return OfflineMind(task, tools)
-    raise UsageError(f"use mind {settings.mind!r}", "this subagent thinks offline only", "set DR_MIND=offline")
+
+def _chooser(request: Request, folder: NodeFolder, root: Root, log: Log) -> Callable[[Settings, Task, Toolbox], Mind]:
+    """The mind that the settings ask for; `auto` is the model when one is configured, else the offline one."""
+
+    def choose(settings: Settings, task: Task, tools: Toolbox) -> Mind:
+        if not thinks_with_model(settings):
+            from dr.agent.offline import OfflineMind
+
+            return OfflineMind(task, tools)
+        from dr.agent.model_node import chat_mind
+
+        return chat_mind(settings, task, tools, folder=folder, root=root, source=request.context.source, log=log)
+
+    return choose
+
+
+def thinks_with_model(settings: Settings) -> bool:
+    """UsageError: the mind that is asked for is none of ours."""
+    if settings.mind == "agent":
+        raise UsageError("use mind 'agent'", "this subagent has no such mind", "set DR_MIND=model or DR_MIND=offline")
+    return settings.mind == "model" or (settings.mind == "auto" and bool(settings.model and settings.base_url))

@@ -35,12 +35,12 @@ class Toolbox:
 
     def rag_search(self, query: str, k: int = 8) -> list[Passage]:
         """The `k` passages that fit `query` best, best first; fewer when fewer are relevant at all."""
-        ranked = self._timed("rag_search", query, lambda: retrieval.rank(query, self.passages, k))
+        ranked = self.timed("rag_search", query, lambda: retrieval.rank(query, self.passages, k))
         return [hit.passage for hit in ranked]
 
     def select(self, question: str, aspects: list[str] | None = None) -> retrieval.Selection:
         """The passages and sentences that answer `question`, followed over several hops."""
-        return self._timed(
+        return self.timed(
             "rag_search",
             question,
             lambda: retrieval.select(
@@ -54,7 +54,7 @@ class Toolbox:
 
     def query_item(self, identifier: str) -> list[Passage]:
         """The passages that hold a numbered thing ("Table 3", "第3章"): where it stands first, then mentions."""
-        return self._timed("query_item", identifier, lambda: find_item(identifier, self.passages))
+        return self.timed("query_item", identifier, lambda: find_item(identifier, self.passages))
 
     def run_python_code(self, code: str | Path, timeout: float | None = None) -> CodeResult:
         """Code, or a script by its path, in the sandbox; what it may read was given to the code_agent. A run that fails
@@ -70,7 +70,8 @@ class Toolbox:
         logs, self.logs = self.logs, []
         return logs
 
-    def _timed(self, tool: str, query: str, work: Callable[[], T]) -> T:
+    def timed(self, tool: str, query: str, work: Callable[[], T]) -> T:
+        """What `work` returns; the use is in the logs, however it ends."""
         start = self.clock()
         try:
             result = work()

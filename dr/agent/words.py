@@ -76,6 +76,10 @@ WORDS: dict[str, tuple[str, str]] = {
     "not_text": ("不是文字内容（{media_type}）", "it is no text ({media_type})"),
     "encoding": ("无法解开的内容编码（{encoding}）", "its content encoding cannot be undone ({encoding})"),
     "encoding_broken": ("压缩内容已损坏（{encoding}）", "its packed content is broken ({encoding})"),
+    "not_named": (
+        "这个网址没有在问题、资料或搜索结果中出现过，不予访问",
+        "this address stands neither in the question nor in the material or the results of a search; it is not fetched",
+    ),
     "host_busy": ("其他节点一直在访问 {host}，等待超时", "other nodes kept {host} busy for too long"),
     "page_empty": ("页面里没有文字", "the page holds no text"),
     "needs_javascript": (
@@ -139,6 +143,35 @@ WORDS: dict[str, tuple[str, str]] = {
         "（未使用语言模型：以上各句均为来源原文的摘录。）",
         "(No language model was used: every sentence above is quoted from the sources as it stands.)",
     ),
+    # what the chat mind writes
+    "model_by_code": (
+        "（模型没有写出可用的结论：以上由程序从已检查的步骤中选出。）",
+        "(The model wrote no usable conclusion: the program chose the above from the checked steps.)",
+    ),
+    "model_left_out": (
+        "（有 {count} 句未能通过核对，未列入。）",
+        "({count} sentence(s) could not be checked and were left out.)",
+    ),
+    "words_at_most": ("{count} 字", "{count} words"),
+    "known_of": ("{node} 的结论：", "Conclusion of {node}:"),
+    "step_done": ("{step}：{plan}", "{step}: {plan}"),
+    "written": ("写成的内容：", "What was written:"),
+    "nothing_known": ("（没有）", "(none)"),
+    "tool_said": ("{tool} 没有结果：{remark}", "{tool} gave no result: {remark}"),
+    "tool_nothing": ("没有找到", "nothing was found"),
+    "check_not_given": (
+        "引用 {id} 不在给出的资料中：只能用资料前面的编号。",
+        "Citation {id} is not among the material given: use only the ids that stand before it.",
+    ),
+    "check_no_opinion": (
+        "模型没有给出可用的意见；程序的核对已通过。",
+        "The model gave no usable opinion; the checks of the program passed.",
+    ),
+    "conclude_uncited": (
+        "answer 没有引用任何编号。",
+        "answer cites no id.",
+    ),
+    "conclude_long": ("太长，请压缩到 {words} 以内。", "It is too long; keep it under {words}."),
     "unread": ("未能读取：{reasons}。", "Could not be read: {reasons}."),
     "unread_more": ("另有 {count} 个", "and {count} more"),
     "brief": ("简答", "Brief answer"),

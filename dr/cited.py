@@ -102,7 +102,18 @@ def find_snapshots(folder: RunFolder) -> dict[str, Path]:
         text = record_path.with_suffix(".txt")
         if place and text.is_file():
             found[_same_place(str(place))] = text
-    return found
+    return {**found, **_followed(folder)}
+
+
+def _followed(folder: RunFolder) -> dict[str, Path]:
+    """Places as nodes wrote them -> the snapshot to which they led (dr/agent/follow.py)."""
+    try:
+        data = files.read_json(folder.snapshots.followed)
+    except (FormatError, OSError):
+        return {}
+    entries = data.items() if isinstance(data, dict) else ()
+    texts = {str(p): folder.snapshots.text(str(e.get("sha256"))) for p, e in entries if isinstance(e, dict)}
+    return {_same_place(_absolute(p, folder.path.parent.parent)): t for p, t in texts.items() if t.is_file()}
 
 
 def _evidence(folder: NodeFolder) -> list[Passage]:

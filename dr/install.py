@@ -15,7 +15,6 @@ from typing import Any
 
 from dr import __version__, files
 from dr.errors import FormatError, UsageError
-from dr.language import detect
 from dr.layout import HOME, Root
 from dr.words import say
 
@@ -31,6 +30,7 @@ _INDEX_LINES = {
     "en": f"Deep research (several sources, no single look-up answers): {INDEX_NAME} (python ../dr_runner.py: DAG of "
     "subagents, report with citations)",
 }
+_CHINESE = 0.04  # share of characters in an index whose names of files are English in any case
 _BEFORE = b"[RULES]"  # where GA's index has its rules: the lists of SOPs end above
 
 
@@ -134,8 +134,9 @@ def uninstall(root: Root, *, dry_run: bool) -> Changes:
 
 def language(root: Root) -> str:
     """Of the root's own index, which its agent reads first; Chinese where there is none, as in GA's other SOPs."""
-    text = _index_text(root)
-    return detect(text) if text.strip() else "zh"
+    text = "".join(_index_text(root).split())
+    chinese = sum("\u3400" <= c <= "\u9fff" for c in text)
+    return "zh" if chinese >= _CHINESE * len(text) else "en"
 
 
 def told(changes: Changes, root: Root, lang: str, *, dry_run: bool, out: bool) -> tuple[list[str], dict[str, Any]]:

@@ -143,6 +143,11 @@ class SnapshotFolder:
         return self.path / f"{sha256}.json"
 
     @property
+    def followed(self) -> Path:
+        """Which snapshot each source line of a node without evidence led to, or why to none."""
+        return self.path / "followed.json"
+
+    @property
     def urls(self) -> Path:
         return self.path / "urls"
 

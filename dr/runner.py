@@ -74,6 +74,7 @@ class Runner:
         self._thought: Thought | None = None  # a planner that takes long is at work
         self._asked: list[str] = []  # failed nodes that it is asked about
         self.on_thought: Callable[[], None] = lambda: None
+        self.on_done: Callable[[], None] = lambda: None
         self._said_enough = False  # it saw no need to deepen, and nothing has happened since
         self._cut: str | None = None  # the budget of the run as a whole that is spent
         machine.listen(self._on_machine_event)
@@ -221,6 +222,7 @@ class Runner:
         self.machine.succeed(node_id, conclusion)
         self.dag_file.mark(node_id, State.DONE)
         self._log_end(node_id, record, "done", "")
+        self.on_done()
 
     def _may_try_again(self, record: ProcessRecord, outcome: watch.Outcome) -> bool:
         """Our agent without a model gives the same failure on the same input, unless something ended it."""

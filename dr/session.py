@@ -30,6 +30,7 @@ from dr.subagent import Agent, choose_agent
 
 if TYPE_CHECKING:
     from dr.agent_planner import AgentPlanner
+    from dr.follow import Follower
 
 
 class Session:
@@ -55,6 +56,12 @@ class Session:
         ask = (lambda: planner) if planner is not None else _offline_planner
         self.runner = Runner(self.run, dag_file, machine, attempts, ask, self.log, settings, deepens=deepens)
         self.runner.on_thought = self._say_notes
+        self.follower: Follower | None = None
+        if self.agent.transcript:  # GA's subagents leave no evidence: their source lines are followed meanwhile
+            from dr.follow import Follower
+
+            self.follower = Follower(root, folder, settings)
+            self.runner.on_done = self.follower.wake
         unhandled: list[str] = []
         if record.status == "planned":
             machine.commit([step_of(n) for n in dag_file.dag.work_nodes])
@@ -138,6 +145,8 @@ class Session:
             if node.type is NodeType.SYNTH:
                 dag.mark(node.id, State.DONE if status == "completed" else State.FAILED)
         dag.close()
+        if self.follower is not None:
+            self.follower.finish()
         _report(self.folder, answer)
         if self.runner.machine.ended is None:
             self.runner.machine.finish(status, reason)
@@ -146,6 +155,8 @@ class Session:
     def close(self, *, leave: bool = False) -> None:
         self._closing.set()
         self.runner.forget_thought()
+        if self.follower is not None:
+            self.follower.end()
         self.runner.attempts.close(leave=leave)
         self.runner.dag_file.close()
         self.run.change(runner=None)

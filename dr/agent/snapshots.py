@@ -65,7 +65,7 @@ class Snapshots:
     def _keep(self, url: str, key: str, fetched: Fetched) -> None:
         """Text, then record, then the URL's entry: what an entry leads to is complete."""
         document, digest = fetched.document, fetched.document.passages[0].sha256
-        text, spans = _joined(document.passages)
+        text, spans = joined(document.passages)
         entry = {
             "sha256": digest,
             "url": url,
@@ -96,7 +96,7 @@ def _sha256_of(path: Path) -> str:
     return _sha256(files.read_text(path)) if path.is_file() else ""
 
 
-def _joined(passages: list[Passage]) -> tuple[str, list[list[Any]]]:
+def joined(passages: list[Passage]) -> tuple[str, list[list[Any]]]:
     """The passages as one text, and [start, end, locator] of each."""
     spans: list[list[Any]] = []
     at = 0

@@ -68,12 +68,19 @@ def test_is_free_again_when_nothing_was_started(tmp_path: Path) -> None:
 
 
 def test_outlives_a_dead_runner_but_not_a_dead_subagent(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
-    code = (
-        "import sys; from pathlib import Path; from dr.browser_lock import BrowserLock;"
-        "from dr.layout import NodeFolder; from dr.node_folder import ProcessRecord; from dr import process; lock = BrowserLock(Path(sys.argv[1]));"
-        "assert lock.try_take(); i = process.identify(int(sys.argv[2]));"
-        "lock.hand_over(NodeFolder(Path('/x/temp/dr_x/N1')),"
-        " ProcessRecord([], 1, pid=i.pid, create_time=i.create_time, boot=i.boot, group=i.pid), 100)"
+    code = "\n".join(
+        (
+            "import sys",
+            "from pathlib import Path",
+            "from dr import process",
+            "from dr.browser_lock import BrowserLock",
+            "from dr.layout import NodeFolder",
+            "from dr.node_folder import ProcessRecord",
+            "lock, i = BrowserLock(Path(sys.argv[1])), process.identify(int(sys.argv[2]))",
+            "assert lock.try_take()",
+            "record = ProcessRecord([], 1, pid=i.pid, create_time=i.create_time, boot=i.boot, group=i.pid)",
+            "lock.hand_over(NodeFolder(Path('/x/temp/dr_x/N1')), record, 100)",
+        )
     )
     project = Path(__file__).resolve().parent.parent
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "b"), str(sleeper.pid)], check=True, cwd=project)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dr.cited import Cited
 from dr.language import content_terms, sentences, tokens
+from dr.quoting import answer_sentences
 from dr.references import pieces
 
-SENTENCES = 8  # at most; a reader wants an answer, the findings follow
+SENTENCES = 6  # at most; a reader wants an answer, the findings follow
 _CHARS = 420  # a longer stretch is a passage, not a sentence; its last sentences are taken
-_LEAD = 1.5  # a conclusion begins with its direct answer, so its first sentence counts more
-_KNOWN = 0.25  # worth of a word of the question that the answer speaks of already
-_NEW = 0.04  # share of the question's weight that a further sentence has to add
-_OF_NODE = 0.15  # share that the first sentence of a node has to touch at all
 _FILLED = 5  # sentences up to which nodes are heard that answer their own question in words not of the root question
 _SHORT = 4  # different terms; less is a heading or a cell of a table
 _SAME = 0.9  # of a sentence's words in another one: it says the same
@@ -35,7 +30,7 @@ class Quoted:
 def extractive(
     question: str, nodes: Sequence[Cited], asked: Mapping[str, str] | None = None, limit: int = SENTENCES
 ) -> list[Quoted]:
-    """The sentences that cover the question best, best first: greedily, each for what it adds.
+    """The sentences that answer the question best, best first, each for what it adds.
 
     asked: node -> its own question.
     """
@@ -43,26 +38,14 @@ def extractive(
     long = [(quote, lead) for quote, lead in candidates if len(set(tokens(quote.text))) >= _SHORT]
     candidates = long or candidates
     words = {quote: frozenset(tokens(quote.text)) for quote, _ in candidates}
-    spread = Counter(word for quote in words for word in words[quote])
-    wanted = {w: math.log(1 + len(words) / spread[w]) for w in content_terms(question) if w in spread}
-    total = sum(wanted.values())
+    by_text: dict[str, Quoted] = {}
+    for quote, _ in candidates:  # of equals the first: nodes come dependencies first
+        by_text.setdefault(quote.text, quote)
     chosen: list[Quoted] = []
-    said: set[str] = set()
-    while len(chosen) < limit:
-        best, best_gain = None, 0.0
-        for quote, lead in candidates:  # of equals the first: nodes come dependencies first
-            if any(len(words[quote] & words[c]) >= _SAME * len(words[quote]) for c in chosen):
-                continue
-            new = sum(wanted[w] for w in words[quote] if w in wanted and w not in said)
-            known = sum(wanted[w] for w in words[quote] if w in wanted and w in said)
-            speaks_first = lead and new + known >= _OF_NODE * total
-            gain = (new + _KNOWN * known) * (_LEAD if lead else 1.0)
-            if gain > best_gain and (new >= _NEW * total or speaks_first):
-                best, best_gain = quote, gain
-        if best is None:
-            break
-        chosen.append(best)
-        said |= words[best]
+    for text in answer_sentences(question, by_text, limit):
+        quote = by_text[text]
+        if not any(len(words[quote] & words[c]) >= _SAME * len(words[quote]) for c in chosen):
+            chosen.append(quote)
     heard = {quote.node for quote in chosen}
     own = {node: set(content_terms(text)) - set(content_terms(question)) for node, text in (asked or {}).items()}
     leads = (quote for quote, lead in candidates if lead and quote.node not in heard)

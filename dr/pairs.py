@@ -30,6 +30,7 @@ ALMOST = 2.6  # share of the title's words of one that stand in the other
 SHARED = 1.1  # a name that only these two hold, at most two
 RIVALS = -1.7  # titles with a common word: two of a kind rather than two parts
 SAME = 1.0  # both are of one document
+STRANGER, ESTRANGED = 0.4, -1.5  # about a namesake: what that leaves of a passage's fit, and costs a pair
 NAME_WEIGHT = 1.5  # a term inside a proper name against another term
 _COMMON = 0.4  # what a term counts that every passage holds; in a small folder many do
 _CANDIDATES, _HEADS = 24, 6  # passages paired; those of them whose links are followed to further passages
@@ -46,6 +47,7 @@ class Doc:
         self.near = 0.0
         self.all_terms = _terms_of(passage.title, passage.text)
         self.terms = frozenset(self.all_terms)
+        self.stranger = False  # its document is about a namesake of what is asked
 
     @cached_property
     def folded(self) -> str:
@@ -102,6 +104,7 @@ class Field:
             doc.index = index
             for term in doc.terms:
                 self.spread[term] = self.spread.get(term, 0) + 1
+        self._put_in_context(passages)
         self.terms = content_terms(question)
         in_names = {term for name in names(question) for term in content_terms(name)}
         # A term that no passage holds tells no passage from another; it still counts for what is covered at all.
@@ -118,6 +121,22 @@ class Field:
             count = sum(_holds(doc, phrase) for doc in self.docs)
             self._phrases[phrase] = self._rarity(count) if count else 0.0
         self._phrase_total = sum(self._phrases.values()) or 1.0
+
+    def _put_in_context(self, passages: Sequence[Passage]) -> None:
+        """A page of a report on Port Ellery speaks of Port Ellery without saying so; one on Port Elmsay does not."""
+        asked = list(map(fold, names(self.question)))
+        if not asked:
+            return
+        whole: dict[str, list[str]] = {}
+        for passage in passages:
+            whole.setdefault(passage.place, [passage.title]).append(passage.text)
+        texts = {place: fold(" ".join(parts)) for place, parts in whole.items()}
+        held = {place: [name for name in asked if name in text] for place, text in texts.items()}
+        for doc in self.docs:
+            place = doc.passage.place
+            if len(whole[place]) > 2:  # more than one passage
+                doc.terms |= {t for name in held[place] for t in content_terms(name)}
+            doc.stranger = not held[place] and any(_holds_namesake(name, doc.passage.text) for name in asked)
 
     def rarity(self, term: str) -> float:
         return self._rarity(self.spread.get(term, 0))
@@ -140,7 +159,8 @@ class Field:
 
     def relevance(self, doc: Doc) -> float:
         """How well a passage fits by itself."""
-        return self._weight(doc.terms) + 0.4 * doc.asked + 0.4 * doc.near + 0.4 * self._phrase_share(doc.index)
+        fits = self._weight(doc.terms) + 0.4 * doc.asked + 0.4 * doc.near + 0.4 * self._phrase_share(doc.index)
+        return fits * (STRANGER if doc.stranger else 1.0)
 
     def bm25(self, doc: Doc) -> float:
         average = sum(len(d.all_terms) for d in self.docs) / len(self.docs)
@@ -205,6 +225,7 @@ class Field:
                 score += RIVALS * (not one.title_terms.isdisjoint(other.title_terms))
             else:
                 score += SAME
+            score += ESTRANGED * (one.stranger + other.stranger)
             scored.append((score, one, other))
         scored.sort(key=lambda s: -s[0])
         return scored
@@ -224,6 +245,16 @@ class Field:
         """The words no term of which stands in a cited passage."""
         present = frozenset().union(*(d.terms for d in cited))
         return [word for word in words if present.isdisjoint(content_terms(word) or [word])]
+
+
+def _holds_namesake(name: str, text: str) -> bool:
+    """Port Elmsay for Port Ellery: all words but the last the same, the last another one with a capital."""
+    *first, last = name.split()
+    if not first:
+        return False
+    before = r"\s+".join(map(re.escape, first))
+    found = re.search(rf"\b(?i:{before})\s+(?=[A-Z\u00c0-\u00de])([\w'\u2019-]+)", text)
+    return found is not None and fold(found[1]) != last
 
 
 def _phrases(question: str, terms: set[str]) -> list[str]:

@@ -194,6 +194,7 @@ def clock(lab: FaultLab) -> None:
         runner.wait(lab.rng.uniform(0.3, 1.5))
     runner.kill()
     runner.wait()
+    lab.verdict.counts["kills"] += runner.returncode == -signal.SIGKILL
     again = ("resume", "t") if (lab.run / "run.json").exists() else anew(lab, plan)
     code = lab.command(*again, CLOCK=f"{lab.rng.choice(shifts)},0")
     if code != WHOLE:

@@ -63,6 +63,7 @@ class GA:
         facts = {"name": "scripted", "apikey": "sk-scripted", "apibase": model.base_url, "model": "scripted"}
         config = {"native_oai_config": {**facts, "api_mode": "chat_completions", "max_retries": 0}}
         (self.root / "mykey.json").write_text(json.dumps(config), encoding="utf-8")
+        (self.root / ".git" / "info" / "exclude").write_text("mykey.json\n", encoding="utf-8")  # this test's own
 
     def install(self, *options: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from dr import files, process, run_folder
+from dr import process, publish, run_folder
 from dr.attempts import Attempts
 from dr.contract import NodeType, State
 from dr.dag_file import DagFile
@@ -94,13 +94,14 @@ class Session:
         return found.unhandled
 
     def _thinker(self) -> AgentPlanner | None:
-        """GA's own model, for a run that is driven to its end: who calls start and poll thinks for itself."""
-        if self.run.record.mind != "agent":
+        """A model, for a run that is driven to its end: who calls start and poll thinks for itself."""
+        if self.run.record.mind not in ("agent", "model"):
             return None
         from dr import thinker  # many runs never ask it
 
         gave_up = lambda: self._closing.is_set() or self.runner.interrupted  # noqa: E731
-        return thinker.of_run(self.root, self.folder, self.settings, gave_up, self._notes.append)
+        mind = self.run.record.mind
+        return thinker.of_run(self.root, self.folder, self.settings, mind, gave_up, self._notes.append)
 
     def _say_notes(self) -> None:
         """What the thinker's thread noted: for the reader of the report, and of the progress now."""
@@ -114,30 +115,33 @@ class Session:
         quotes."""
         assert self.thinker is not None
         dag, machine = self.runner.dag_file.dag, self.runner.machine
-        target = self.folder.node([n.id for n in dag.nodes if n.type is NodeType.SYNTH][-1]).conclusion
-        target.unlink(missing_ok=True)
+        self.folder.node(dag.last_synth.id).conclusion.unlink(missing_ok=True)
         done = {str(i): str(s.result) for i, s in machine.steps.items() if machine.states[i] is State.DONE}
         if text := self.thinker.synthesis(self.run.record.question, dag, done):
-            target.parent.mkdir(exist_ok=True)
-            files.write_text(target, text + "\n")
+            from dr import thinker
+
+            lang = self.run.record.language
+            if kept := thinker.checked(text, self.folder, self.root, done, lang, self._notes.append):
+                publish.keep_answer(self.folder, dag.last_synth.id, kept)
         self._say_notes()
 
     def drive(self, **how: Any) -> None:
-        # What the report needs is loaded while the first nodes run, not when everybody waits for it.
-        threading.Thread(target=_load_report, daemon=True).start()
-        with _signals(self.runner):
+        with publish.LivePage(self.folder), _signals(self.runner):
             self.runner.drive(**how)
 
     def interrupt(self) -> None:
         """End every process of the run and leave it resumable."""
         self.runner.put_back()
         self.run.change(status="interrupted", reason="interrupted", ended=time.time())
+        publish.last_page(self.folder)
         self.log.log("run.interrupted")
 
     def finish(self, answer: str | None = None) -> None:
         """Every node is settled, or never will be: status, report, marks of SYNTH."""
         status, reason = outcome(self.runner.machine)
-        if answer is None and status == "completed" and self.thinker is not None:
+        if answer is not None:
+            publish.keep_answer(self.folder, self.runner.dag_file.dag.last_synth.id, answer)
+        elif status == "completed" and self.thinker is not None:
             self._synthesize()
         self.run.change(status=status, reason=reason, usage=self.runner.usage(), ended=time.time())
         dag = self.runner.dag_file
@@ -147,7 +151,7 @@ class Session:
         dag.close()
         if self.follower is not None:
             self.follower.finish()
-        _report(self.folder, answer)
+        publish.publish(self.folder, self.log)
         if self.runner.machine.ended is None:
             self.runner.machine.finish(status, reason)
         self.log.log("run.end", status=status, reason=reason, report=str(self.folder.report))
@@ -167,17 +171,6 @@ def _offline_planner() -> Planner:
     from dr.planner import OfflinePlanner  # many runs never ask it
 
     return OfflinePlanner()
-
-
-def _load_report() -> None:
-    from dr import findings, report  # noqa: F401
-
-
-def _report(folder: RunFolder, answer: str | None) -> None:
-    from dr import conflicts, findings, report  # heavy, and needed once
-
-    found = findings.collect(folder)
-    report.write(found, answer, conflicts.find(found.statements()))
 
 
 def outcome(machine: PlanMachine) -> tuple[str, str]:

@@ -15,7 +15,18 @@ SHARED = {
     "tools": {
         *("files", "sentences", "language", "markdown", "settings", "gaps", "titles", "pairs", "quoting", "questions"),
         *("retrieval", "alterations", "quantities", "citations", "chat", "chat_http", "chat_reply", "chat_faults"),
-        *("model", "prompts", "chat_json", "tokens", "backoff", "process", "waiter", "trees", "source_lines", "shortlist"),
+        *(
+            "model",
+            "prompts",
+            "chat_json",
+            "tokens",
+            "backoff",
+            "process",
+            "waiter",
+            "trees",
+            "source_lines",
+            "shortlist",
+        ),
     },
 }
 RUNNER = {
@@ -31,8 +42,9 @@ RUNNER = {
         *("layers", "picture", "timeline", "history", "excerpt", "page_text", "page_head", "page_view", "page"),
     },
     "run": {
-        *("restore", "edits", "runner", "preparation", "session", "overview", "polling", "changing", "stopping", "verification"),
-        *("agent_planner", "thinker", "thinking", "packages", "install", "doctor", "follow"),
+        *("restore", "edits", "runner", "publish", "preparation", "session", "overview", "polling", "changing"),
+        *("stopping", "verification"),
+        *("agent_planner", "thinker", "synthesis", "thinking", "packages", "install", "doctor", "follow"),
     },
     "face": {"terminal", "commands", "cli"},
 }

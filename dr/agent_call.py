@@ -102,7 +102,9 @@ class AgentCall:
         return answer if "{" in answer else text
 
 
-def ask_json(ask: Callable[[str], str], prompt: str, validate: Callable[[Any], T], language: str) -> T:
+def ask_json(
+    ask: Callable[[str], str], prompt: str, validate: Callable[[Any], T], language: str, schema: object = None
+) -> T:
     """The value of a reply that `validate` accepts (it raises ValueError or DrError in words that a model can act on).
     An invalid reply is shown back with the error, twice; every question is a session of its own. Then ChatError."""
     shown = prompt

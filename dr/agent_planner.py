@@ -6,30 +6,43 @@ Pure but for what it is given to ask with. When no usable reply comes the offlin
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from string import Template
 from typing import Any, TypeVar
 
 from dr import planner as offline
-from dr.conclusion import parse
-from dr.contract import NodeType, check_name, fold
+from dr import prompts, synthesis
+from dr.conclusion import parse, short_form
+from dr.contract import NodeType, check_name, fold, split_sources
 from dr.dag import Dag
-from dr.errors import ChatError, DagError, DrError
+from dr.errors import ChatError, ContextOverflow, DagError, DrError, FatalError
 from dr.language import detect, repeats
-from dr.layout import HOME
 from dr.plan import Step
 from dr.planner import MAX_NODES, OfflinePlanner
 from dr.planning import Deepening, node_of
+from dr.synthesis import AskJson
 from dr.words import say
 
 T = TypeVar("T")
-# prompt, validate (raises ValueError or DrError with words a model can act on), language -> what validate returned;
-# ChatError when no valid reply came.
-AskJson = Callable[[str, Callable[[Any], Any], str], Any]
+# AskJson: prompt, validate (raises ValueError or DrError with words a model can act on), language, schema (a wish) ->
+# what validate returned; ChatError when no valid reply came, ContextOverflow when the prompt is too long.
 _TYPES = tuple(t.value for t in NodeType if t is not NodeType.SYNTH)
 _ERROR_CHARS = 400
+_TEXT = {"type": "string", "maxLength": 400}
+_ROW = {
+    "type": "object",
+    "properties": {
+        **dict.fromkeys(("id", "type", "question", "source", "expect"), _TEXT),
+        "depends": {"type": "array", "items": {"type": "string", "maxLength": 80}},
+    },
+    "required": ["id"],
+}
+_PLAN = {
+    "type": "object",
+    "properties": {"nodes": {"type": "array", "items": _ROW}, "reason": {"type": "string", "maxLength": 400}},
+    "required": ["nodes", "reason"],
+}
+_SHORT = 200  # characters of a conclusion where all of them do not fit the model's window
 
 
 @dataclass
@@ -43,65 +56,76 @@ class AgentPlanner:
     note: Callable[[str], None] = lambda _: None
     otherwise: OfflinePlanner = field(default_factory=OfflinePlanner)
     slow: bool = True
+    given_only: bool = False  # whether LOCAL nodes may read only what was given: a chat model knows no other files
 
     def first_plan(self, question: str, sources: Sequence[str], memory: bool) -> offline.Plan:
         """The plan of a new run; see dr.planner.first_plan."""
         lang = detect(question)
         facts = {"question": question, "sources": _sources(sources, memory, lang), "most": MAX_NODES}
         fallback = lambda: offline.first_plan(question, sources, memory)  # noqa: E731 - the other way, when this fails
-        return self._try(lang, "plan_first", facts, lambda v: _first(v, question, lang), fallback)
+        return self._try(
+            lang, "plan_first", lambda _: facts, lambda v: _first(v, question, lang, self._allowed(sources)), fallback
+        )
 
     def replan(self, goal: str, history: Sequence[Step], last_error: str, remaining: Sequence[Step] = ()) -> list[Step]:
         lang = detect(goal)
-        facts = {
-            "question": goal,
-            "error": last_error[:_ERROR_CHARS],
-            "done": _told([s for s in history if s.result and not s.error], lang),
-            "failed": _listed([s for s in history if s.error], lang),
-            "remaining": _listed([s for s in remaining if not s.error], lang),
-        }
+
+        def facts(most: int | None) -> dict[str, str]:
+            return {
+                "question": goal,
+                "error": last_error[:_ERROR_CHARS],
+                "done": _told([s for s in history if s.result and not s.error], lang, most),
+                "failed": _listed([s for s in history if s.error], lang),
+                "remaining": _listed([s for s in remaining if not s.error], lang),
+            }
+
+        given = self._allowed(str(s.args.get("source", "")) for s in (*history, *remaining))
         fallback = lambda: self.otherwise.replan(goal, history, last_error, remaining)  # noqa: E731
-        return self._try(lang, "plan_again", facts, lambda v: _revised(v, history, remaining), fallback)
+        return self._try(lang, "plan_again", facts, lambda v: _revised(v, history, remaining, given), fallback)
 
     def deepen(self, question: str, dag: Dag, findings: Mapping[str, str], number: int, room: int) -> Deepening:
         lang = detect(question)
-        facts = {
-            "question": question,
-            "number": number,
-            "room": room,
-            "findings": _findings(dag, findings, lang),
-        }
+
+        def facts(most: int | None) -> dict[str, object]:
+            told = _findings(dag, findings, lang, most)
+            return {"question": question, "number": number, "room": room, "findings": told}
+
+        given = self._allowed(n.source for n in dag.work_nodes)
         fallback = lambda: self.otherwise.deepen(question, dag, findings, number, room)  # noqa: E731
-        return self._try(lang, "plan_deeper", facts, lambda v: _deeper(v, dag, room, lang), fallback)
+        return self._try(lang, "plan_deeper", facts, lambda v: _deeper(v, dag, room, lang, given), fallback)
 
     def synthesis(self, question: str, dag: Dag, findings: Mapping[str, str]) -> str | None:
         """The answer's text, citing nodes as [N1]; None when none came (the report then quotes)."""
         lang = detect(question)
-        facts = {"question": question, "findings": _findings(dag, findings, lang)}
-        known = {n.id for n in dag.work_nodes if findings.get(n.id)}
-        return self._try(lang, "synthesis", facts, lambda v: _answer(v, known), lambda: None, "mind_no_synthesis")
+        try:
+            return synthesis.write(self.ask, question, dag, findings, lang)
+        except (ChatError, FatalError) as error:  # there are findings in hand, whatever became of the model
+            self.note(say(lang, "mind_no_synthesis", reason=error.wrong))
+            return None
+
+    def _allowed(self, sources: Iterable[str]) -> set[str] | None:
+        """Files and folders that nodes may read; None: any."""
+        parts = {part for source in sources for part in split_sources(source) if "://" not in part}
+        return parts if self.given_only else None
 
     def _try(
         self,
         lang: str,
         prompt: str,
-        facts: Mapping[str, Any],
+        facts: Callable[[int | None], Mapping[str, object]],
         validate: Callable[[Any], T],
         otherwise: Callable[[], T],
-        said: str = "mind_fallback",
     ) -> T:
-        text = Template(_prompt(prompt, lang)).substitute({k: str(v) for k, v in facts.items()})
+        """facts: from the number of characters of each conclusion that are told, None for all."""
         try:
-            found: T = self.ask(text, validate, lang)
+            try:
+                found: T = self.ask(prompts.prompt(prompt, lang, **facts(None)), validate, lang, _PLAN)
+            except ContextOverflow:
+                found = self.ask(prompts.prompt(prompt, lang, **facts(_SHORT)), validate, lang, _PLAN)
             return found
         except ChatError as error:
-            self.note(say(lang, said, reason=error.wrong))
+            self.note(say(lang, "mind_fallback", reason=error.wrong))
             return otherwise()
-
-
-def _prompt(name: str, lang: str) -> str:
-    path: Path = HOME / "sop" / f"{name}.{lang}.md"
-    return path.read_text(encoding="utf-8")
 
 
 # -- what the prompts are told: conclusions, never source text --------------------------------------------------------
@@ -112,17 +136,19 @@ def _sources(sources: Sequence[str], memory: bool, lang: str) -> str:
     return "\n".join(lines + ([f"- MEMORY: {say(lang, 'prompt_memory')}"] if memory else [])) or say(lang, "none")
 
 
-def _findings(dag: Dag, findings: Mapping[str, str], lang: str) -> str:
+def _findings(dag: Dag, findings: Mapping[str, str], lang: str, most: int | None) -> str:
     """Every node with its conclusion's own words; its source lines, which quote, are left out."""
     parts = []
     for node in dag.work_nodes:
-        text = _body(findings.get(node.id, "")) or f"({say(lang, 'state_' + node.state.value)})"
+        text = _body(findings.get(node.id, ""), most) or f"({say(lang, 'state_' + node.state.value)})"
         parts.append(f"### {node.id} ({node.type.value}): {node.sub_question}\n\n{text}")
     return "\n\n".join(parts)
 
 
-def _told(steps: Sequence[Step], lang: str) -> str:
-    parts = [f"### {s.id} ({s.tool_name}): {s.args.get('sub_question', '')}\n\n{_body(str(s.result))}" for s in steps]
+def _told(steps: Sequence[Step], lang: str, most: int | None) -> str:
+    parts = [
+        f"### {s.id} ({s.tool_name}): {s.args.get('sub_question', '')}\n\n{_body(str(s.result), most)}" for s in steps
+    ]
     return "\n\n".join(parts) or say(lang, "none")
 
 
@@ -139,7 +165,9 @@ def _listed(steps: Sequence[Step], lang: str) -> str:
     return "\n".join(rows) or say(lang, "none")
 
 
-def _body(conclusion: str) -> str:
+def _body(conclusion: str, most: int | None) -> str:
+    if most is not None:
+        return short_form(conclusion, most) if conclusion.strip() else ""
     parts = parse(conclusion)
     leads = f"\n\n→ {'; '.join(parts.leads)}" if parts.leads else ""
     return (parts.body.strip() + leads).strip()
@@ -148,8 +176,8 @@ def _body(conclusion: str) -> str:
 # -- what a reply must be ---------------------------------------------------------------------------------------------
 
 
-def _first(value: Any, question: str, lang: str) -> offline.Plan:
-    steps = _steps(value, known=set(), most=MAX_NODES)
+def _first(value: Any, question: str, lang: str, given: set[str] | None) -> offline.Plan:
+    steps = _given(_steps(value, known=set(), most=MAX_NODES), given)
     if not steps:
         raise ValueError("nodes is empty; a plan has at least one node")
     Dag.new(question, question, [node_of(s) for s in steps], lang)
@@ -157,12 +185,13 @@ def _first(value: Any, question: str, lang: str) -> offline.Plan:
     return offline.Plan(steps, reason if len(steps) == 1 else None)
 
 
-def _revised(value: Any, history: Sequence[Step], remaining: Sequence[Step]) -> list[Step]:
+def _revised(value: Any, history: Sequence[Step], remaining: Sequence[Step], given: set[str] | None) -> list[Step]:
     """The rest of the plan. A node of the old rest that is named by its id alone goes on as it was."""
     old = {str(s.id): s for s in remaining}
     failed = {str(s.id) for s in history if s.error}
     done = {str(s.id) for s in history if s.result and not s.error}
     steps = _steps(value, known=done | failed, most=2 * MAX_NODES, old=old)
+    steps = _given(steps, given)
     if again := [str(s.id) for s in steps if str(s.id) in done]:
         raise ValueError(f"{again[0]} is done already and cannot be asked again; give a new node another id")
     kept = {str(s.id) for s in steps}
@@ -179,8 +208,8 @@ def _revised(value: Any, history: Sequence[Step], remaining: Sequence[Step]) -> 
     return steps
 
 
-def _deeper(value: Any, dag: Dag, room: int, lang: str) -> Deepening:
-    steps = _steps(value, known=set(dag.ids), most=room)
+def _deeper(value: Any, dag: Dag, room: int, lang: str, given: set[str] | None) -> Deepening:
+    steps = _given(_steps(value, known=set(dag.ids), most=room), given)
     asked = [n.sub_question for n in dag.work_nodes]
     for step in steps:
         if fold(str(step.id)) in {fold(i) for i in dag.ids}:
@@ -196,13 +225,17 @@ def _deeper(value: Any, dag: Dag, room: int, lang: str) -> Deepening:
     return Deepening(steps, " ".join(reason.split())[:300])
 
 
-def _answer(value: Any, known: set[str]) -> str:
-    text = value.get("answer") if isinstance(value, dict) else None
-    if not isinstance(text, str) or len(text.strip()) < 20:
-        raise ValueError('the reply must be {"answer": "…"} with the whole answer as its text')
-    if known and not any(f"[{i}]" in text or f"{i}]" in text or f"[{i}," in text for i in known):
-        raise ValueError(f"the answer cites no node; write [{sorted(known)[0]}] behind what rests on that node")
-    return text.strip()
+def _given(steps: list[Step], allowed: set[str] | None) -> list[Step]:
+    """A model may not open files that nobody gave: what it read might have told it to."""
+    if allowed is None:
+        return steps
+    for step in steps:
+        for part in split_sources(str(step.args.get("source", ""))):
+            inside = any(part == a or part.startswith((f"{a.rstrip('/')}/", f"{a}\\")) for a in allowed)
+            if step.tool_name == NodeType.LOCAL.value and (not inside or ".." in part):
+                some = f"; the files at hand are {'; '.join(sorted(allowed)[:5])}" if allowed else "; there is none"
+                raise ValueError(f"{step.id} reads {part}, which is not among the files and folders given{some}")
+    return steps
 
 
 def _steps(value: Any, known: set[str], most: int, old: Mapping[str, Step] | None = None) -> list[Step]:
@@ -219,6 +252,8 @@ def _steps(value: Any, known: set[str], most: int, old: Mapping[str, Step] | Non
         if old and str(row.get("id")) in old and not row.get("question"):
             steps.append(old[str(row["id"])])
             continue
+        if str(row.get("id")) in known and not row.get("question") and not row.get("type"):
+            continue  # settled, and named all the same
         if str(row.get("type", "")).upper() == NodeType.SYNTH.value:
             continue  # the runner adds it
         steps.append(_step(row, number, {*ids, *known}))

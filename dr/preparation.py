@@ -58,30 +58,30 @@ def planned(
             raise UsageError("plan a run", "the question is empty", 'python dr_runner.py "QUESTION" --source FOLDER')
         if task is not None and not replace:
             run_folder.check_new(root, task)  # before a planner takes its time
-        if mind == "agent" and root.is_genericagent:
-            return _planned_by_agent(root, settings, question, sources, task, replace)
+        if mind == "model" or (mind == "agent" and root.is_genericagent):
+            return _planned_by_model(root, settings, mind, question, sources, task, replace)
         plan, why = _first_plan(root, settings, question, sources)
     name = task or run_folder.name_from(plan.root, root)
     folder = new_run(root, name, plan, settings, mind=mind, why=why, replace_old=replace)
     return Prepared(folder, settings, run_folder.read_record(folder), why)
 
 
-def _planned_by_agent(
-    root: Root, settings: Settings, question: str, sources: list[str], task: str | None, replace: bool
+def _planned_by_model(
+    root: Root, settings: Settings, mind: str, question: str, sources: list[str], task: str | None, replace: bool
 ) -> Prepared:
-    """The first plan by GA's own model; where none comes, the offline one, and why."""
+    """The first plan by the chat model or GA's own; where none comes, the offline one, and why."""
     from dr import thinker
     from dr.planning import node_of
 
     notes: list[str] = []
-    with thinker.of_plan(root, settings, notes) as (planner, place):
-        assert planner is not None  # the root is GA's
-        found = planner.first_plan(question, sources, memory=True)
+    with thinker.of_plan(root, settings, mind, notes) as (planner, place):
+        assert planner is not None  # the caller has seen to it
+        found = planner.first_plan(question, sources, memory=settings.memory is not None or root.memory.is_dir())
         plan = Dag.new(question, question, [node_of(step) for step in found.steps], detect(question))
         plan = absolute_sources(plan, Path.cwd(), root.path)
         why = " ".join(filter(None, [found.single_reason, *notes]))
         name = task or run_folder.name_from(question, root)
-        folder = new_run(root, name, plan, settings, mind="agent", why=why, replace_old=replace)
+        folder = new_run(root, name, plan, settings, mind=mind, why=why, replace_old=replace)
         thinker.keep(place, folder)
     return Prepared(folder, settings, run_folder.read_record(folder), why)
 

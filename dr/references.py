@@ -184,7 +184,8 @@ class Numbering:
         parts = {squeezed(source.quote): source.quote} if source.quote else {}
         for sentence in more:
             key = squeezed(sentence)
-            if key and not any(key in known for known in parts) and quote_stands(sentence, source.passage):
+            core = key.rstrip(".。!?！？")  # a sentence that ends where the passage's goes on says nothing more
+            if core and not any(core in known for known in parts) and quote_stands(sentence, source.passage):
                 parts = {known: part for known, part in parts.items() if known not in key} | {key: sentence}
         if len(parts) < 2:
             return "".join(parts.values())

@@ -21,7 +21,7 @@ from dr.conclusion import short_form
 from dr.contract import Context, NodeType, State, fold
 from dr.dag import Dag
 from dr.dag_file import DagFile
-from dr.errors import DrError, FatalError
+from dr.errors import EXIT_FATAL, DrError, FatalError
 from dr.events import EventLog
 from dr.layout import NodeFolder, RunFolder
 from dr.machine import Failure, PlanMachine
@@ -208,12 +208,13 @@ class Runner:
         if not self.attempts.launcher.agent.own:
             agent_usage.note(folder, record)
         self._tokens += _tokens_of(folder)
+        fatal = self.attempts.launcher.agent.own and record.exit_code == EXIT_FATAL
         if found.usable and found.conclusion:
             self._done(ended.node_id, record, found.conclusion)
-        elif self._may_try_again(record, outcome):
+        elif not fatal and self._may_try_again(record, outcome):
             self._try_again(ended.node_id, record, self._reason(outcome, found))
         else:
-            self._failed(ended.node_id, record, self._reason(outcome, found))
+            self._failed(ended.node_id, record, self._reason(outcome, found), fatal=fatal)
 
     def _done(self, node_id: str, record: ProcessRecord, conclusion: str) -> None:
         folder = self.folder.node(node_id)
@@ -322,6 +323,8 @@ class Runner:
             for usage in node_folder.usages(self.folder.node(str(node_id))):
                 for key, value in usage.items():
                     total[key] = total.get(key, 0) + value
+        for key, value in node_folder.usage(self.folder.thinking / "usage.json").items():
+            total[key] = total.get(key, 0) + value
         for log in self.folder.thinking.glob("*/stdout.log"):
             for key, value in agent_usage.of_log(log).items():
                 total[key] = total.get(key, 0) + value

@@ -219,6 +219,15 @@ WORDS: dict[str, tuple[str, str]] = {
         "没有得到可用的计划（{reason}），由离线规划器代替。",
         "No usable plan came ({reason}); the offline planner stands in.",
     ),
+    "synthesis_contradicted": (
+        "综合答案中有 {count} 句与所引原文不符，已删去。",
+        "{count} sentence(s) of the synthesis were contradicted by the passage they cite, and were taken out.",
+    ),
+    "synthesis_unknown": (
+        "综合答案中有 {count} 处引用没有出处，已去掉。",
+        "{count} citation(s) of the synthesis led nowhere, and were dropped.",
+    ),
+    "synthesis_uncited": ("其中没有可核对的引用", "no citation in it led anywhere"),
     "mind_no_synthesis": (
         "没有得到可用的综合答案（{reason}），答案由结论原句摘录。",
         "No usable synthesis came ({reason}); the answer quotes the conclusions.",

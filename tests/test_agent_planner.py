@@ -37,7 +37,7 @@ class Model:
 def planner(*replies: str) -> tuple[AgentPlanner, Model, list[str]]:
     model, notes = Model(*replies), list[str]()
 
-    def ask(prompt: str, validate: Callable[[Any], Any], language: str) -> Any:
+    def ask(prompt: str, validate: Callable[[Any], Any], language: str, schema: Any) -> Any:
         return ask_json(model, prompt, validate, language)
 
     return AgentPlanner(ask, notes.append), model, notes
@@ -141,6 +141,12 @@ def test_replans_what_is_left_and_keeps_what_is_named() -> None:
     assert [s.id for s in new] == ["N2_other", "N4", "N3"]
     assert new[1] is waiting[2]
     assert "no page" in model.asked[0] and "When?" in model.asked[0] and SECRET in model.asked[0]
+
+
+def test_a_settled_node_named_once_more_is_passed_over() -> None:
+    thinking, model, _ = planner(reply({"id": "N1"}, {"id": "N2"}, node("N2_other", "Who was the builder?")))
+    assert [s.id for s in thinking.replan(QUESTION, history(), "no page", [])] == ["N2_other"]
+    assert len(model.asked) == 1
 
 
 def test_no_prompt_holds_the_quotes_of_source_lines() -> None:

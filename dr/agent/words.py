@@ -156,7 +156,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "known_of": ("{node} 的结论：", "Conclusion of {node}:"),
     "step_done": ("{step}：{plan}", "{step}: {plan}"),
     "written": ("写成的内容：", "What was written:"),
-    "nothing_known": ("（没有）", "(none)"),
     "tool_said": ("{tool} 没有结果：{remark}", "{tool} gave no result: {remark}"),
     "tool_nothing": ("没有找到", "nothing was found"),
     "check_not_given": (

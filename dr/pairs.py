@@ -92,8 +92,10 @@ def _terms_of(title: str, text: str) -> tuple[str, ...]:
 class Field:
     """Passages in view of one question. known: what is known already; documents it names are close to the question."""
 
-    def __init__(self, question: str, passages: Sequence[Passage], known: str = "", kept: int = KEPT) -> None:
-        self.question, self.known = question, known
+    def __init__(
+        self, question: str, passages: Sequence[Passage], known: str = "", kept: int = KEPT, root_question: str = ""
+    ) -> None:
+        self.question, self.known, self.root_question = question, known, root_question
         heads: dict[str, Passage] = {}
         for passage in passages:
             heads.setdefault(passage.place, passage)
@@ -124,7 +126,7 @@ class Field:
 
     def _put_in_context(self, passages: Sequence[Passage]) -> None:
         """A page of a report on Port Ellery speaks of Port Ellery without saying so; one on Port Elmsay does not."""
-        asked = list(map(fold, names(self.question)))
+        asked = list(dict.fromkeys(map(fold, [*names(self.question), *names(self.root_question)])))
         if not asked:
             return
         whole: dict[str, list[str]] = {}

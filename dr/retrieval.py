@@ -72,7 +72,7 @@ def select(
             [select(a, passages, root_question=root_question, parent_conclusions=parent_conclusions) for a in aspects]
         )
     known = "\n".join((parent_conclusions or {}).values())
-    field = Field(sub_question, passages, known)
+    field = Field(sub_question, passages, known, root_question=root_question)
     focused = bool(root_question) and fold(root_question).strip() != fold(sub_question).strip()
     named = field.named() if focused else []
     if named:
@@ -118,7 +118,7 @@ def _pair(field: Field) -> tuple[list[Doc], list[Doc], dict[int, float]]:
     others = sorted((d for d in likely if d.passage.place not in places), key=lambda d: d.stranger)
     if len(cited) == 1:
         return cited, [d for d in others if _helps(field, d, cited)], chance
-    if others and chance[others[0].index] >= _ALSO:  # it was a close thing
+    if others and not others[0].stranger and chance[others[0].index] >= _ALSO:  # it was a close thing
         cited.append(others.pop(0))
     return cited, others, chance
 

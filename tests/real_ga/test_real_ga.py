@@ -351,6 +351,59 @@ def test_the_outer_agent_starts_polls_and_sums_up(ga: GA) -> None:
     assert ga.processes() == []
 
 
+def test_an_outer_genericagent_runs_the_sop_with_its_own_code_run(ga: GA) -> None:
+    """Its tool waits for every holder of the pipe: start must leave none, though a node works on for seconds."""
+    ga.install()
+    turns: list[tuple[float, str]] = []
+    (ga.root / "temp" / "dr_o").mkdir(parents=True)
+    shutil.copy(
+        dag(ga, "N1 | LOCAL | slow: which colour | none", "N2 | LOCAL | since when | N1"),
+        ga.root / "temp" / "dr_o" / "dag.md",
+    )
+
+    def script(asked: Asked) -> Item:
+        if asked.node is None:
+            turns.append((time.monotonic(), json.dumps(asked.messages[-3:], ensure_ascii=False)))
+            verbs = ["start", "poll", "poll", "poll", "synth"]
+            if asked.turn > len(verbs):
+                return Text("The report is written.")
+            words = ["../dr_runner.py", verbs[asked.turn - 1], "o", "--json"]
+            code = f"import subprocess, sys\nsys.exit(subprocess.run([sys.executable, *{words!r}]).returncode)"
+            return Call("code_run", {"type": "python", "script": code, "timeout": 90}, f"step {asked.turn}")
+        if asked.turn == 1:
+            return reads_context(asked)
+        slow = "slow" in asked.context["sub_question"]
+        return Text(conclusion(ga.root, "The wall is blue."), after=8.0 if slow else 0.0)
+
+    with ScriptedLLM(script) as model:
+        ga.use(model)
+        prompt = ga.root / "temp" / "outer.txt"
+        folder = ga.root / "temp" / "outer_task"
+        folder.mkdir()
+        (folder / "input.txt").write_text("Follow deep_research_sop for the run o.", encoding="utf-8")
+        argv = [PYTHON, "agentmain.py", "--task", "outer_task", "--nobg"]
+        if "--nobg" not in (ga.root / "agentmain.py").read_text(encoding="utf-8"):
+            argv.pop()
+        log = prompt.open("wb")
+        outer = subprocess.Popen(
+            argv, cwd=ga.root, env=ga.environment(), stdout=log, stderr=log, start_new_session=True
+        )
+        log.close()
+        output = folder / "output.txt"
+        limit = time.monotonic() + 120
+        while not (output.exists() and output.read_text(encoding="utf-8").rstrip().endswith("[ROUND END]")):
+            assert time.monotonic() < limit, prompt.read_text(encoding="utf-8")[-2000:]
+            time.sleep(0.2)
+        outer.kill()
+        outer.wait()
+    started = turns[1][0] - turns[0][0]
+    assert started < 7.5, started  # the node took 8 s
+    assert "poll o" in turns[1][1] and "synth o" in turns[-2][1] + turns[-3][1] + turns[-4][1]
+    assert ga.result("o")["status"] == "completed"
+    assert {n["state"] for n in ga.result("o")["nodes"]} == {"done"}
+    assert ga.processes() == []
+
+
 def test_one_browser_for_two_runs(ga: GA) -> None:
     """WEB nodes of two runs at once: never two agents at work, and a LOCAL node does not wait."""
     ga.install()

@@ -31,6 +31,7 @@ SHARED = 1.1  # a name that only these two hold, at most two
 RIVALS = -1.7  # titles with a common word: two of a kind rather than two parts
 SAME = 1.0  # both are of one document
 STRANGER, ESTRANGED = 0.4, -1.5  # about a namesake: what that leaves of a passage's fit, and costs a pair
+_FOREIGN = 3  # times a passage names a namesake; then it is about that one
 NAME_WEIGHT = 1.5  # a term inside a proper name against another term
 _COMMON = 0.4  # what a term counts that every passage holds; in a small folder many do
 _CANDIDATES, _HEADS = 24, 6  # passages paired; those of them whose links are followed to further passages
@@ -47,7 +48,16 @@ class Doc:
         self.near = 0.0
         self.all_terms = _terms_of(passage.title, passage.text)
         self.terms = frozenset(self.all_terms)
-        self.stranger = False  # its document is about a namesake of what is asked
+        self.namesakes = 0  # how often it names a namesake of what is asked, which its document never mentions
+
+    @property
+    def stranger(self) -> bool:
+        return self.namesakes > 0
+
+    @property
+    def foreign(self) -> bool:
+        """Altogether about the namesake."""
+        return self.namesakes >= _FOREIGN
 
     @cached_property
     def folded(self) -> str:
@@ -138,7 +148,8 @@ class Field:
             place = doc.passage.place
             if len(whole[place]) > 2:  # more than one passage
                 doc.terms |= {t for name in held[place] for t in content_terms(name)}
-            doc.stranger = not held[place] and any(_holds_namesake(name, doc.passage.text) for name in asked)
+            if not held[place]:
+                doc.namesakes = max(_count_namesakes(name, doc.passage.text) for name in asked)
 
     def rarity(self, term: str) -> float:
         return self._rarity(self.spread.get(term, 0))
@@ -249,14 +260,14 @@ class Field:
         return [word for word in words if present.isdisjoint(content_terms(word) or [word])]
 
 
-def _holds_namesake(name: str, text: str) -> bool:
+def _count_namesakes(name: str, text: str) -> int:
     """Port Elmsay for Port Ellery: all words but the last the same, the last another one with a capital."""
     *first, last = name.split()
     if not first:
-        return False
+        return 0
     before = r"\s+".join(map(re.escape, first))
-    found = re.search(rf"\b(?i:{before})\s+(?=[A-Z\u00c0-\u00de])([\w'\u2019-]+)", text)
-    return found is not None and fold(found[1]) != last
+    found = re.findall(rf"\b(?i:{before})\s+(?=[A-Z\u00c0-\u00de])([\w'\u2019-]+)", text)
+    return sum(fold(word) != last for word in found)
 
 
 def _phrases(question: str, terms: set[str]) -> list[str]:

@@ -115,7 +115,7 @@ def _pair(field: Field) -> tuple[list[Doc], list[Doc], dict[int, float]]:
     cited = [doc for doc in (first, second) if doc is first or _helps(field, doc, [first])]
     places = {doc.passage.place for doc in cited}
     likely = sorted((d for d in field.docs if chance.get(d.index, 0.0) >= _LIKELY), key=lambda d: -chance[d.index])
-    others = sorted((d for d in likely if d.passage.place not in places), key=lambda d: d.stranger)
+    others = sorted((d for d in likely if d.passage.place not in places and not d.foreign), key=lambda d: d.stranger)
     if len(cited) == 1:
         return cited, [d for d in others if _helps(field, d, cited)], chance
     if others and not others[0].stranger and chance[others[0].index] >= _ALSO:  # it was a close thing

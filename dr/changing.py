@@ -65,11 +65,13 @@ def set_state(folder: RunFolder, node_id: str, state: State) -> None:
 
 
 def reply(folder: RunFolder, node_id: str, text: str) -> None:
-    """Answer a node that asks, where its agent waits for reply.txt."""
-    overview.plan(folder).node(node_id)
+    """Answer a node that asks: through reply.txt where its agent waits, else it runs again with the answer."""
+    state = overview.plan(folder).node(node_id).state
     node = folder.node(node_id)
     if not text.strip():
         raise UsageError(f"reply to {node_id}", "the text is empty", "give one")
     if not node.path.is_dir():
         raise UsageError(f"reply to {node_id}", "it has not started", "wait until it asks")
     files.write_text(node.reply, text.strip() + "\n")
+    if state.settled:
+        set_state(folder, node_id, State.PENDING)

@@ -133,6 +133,13 @@ def _put_away(folder: NodeFolder, keep_work: bool) -> int:
     return done + 2
 
 
+def last_reply(folder: NodeFolder) -> str:
+    """What a person replied to the newest attempt that was put away: for the attempt that begins now."""
+    numbers = [int(m[1]) for e in folder.path.glob("attempt*") if (m := _ATTEMPT.match(e.name))]
+    reply = NodeFolder(folder.attempt(max(numbers, default=0))).reply
+    return files.read_text(reply).strip() if reply.is_file() else ""
+
+
 def put_round_away(folder: NodeFolder) -> tuple[int, int]:
     """The output of a round that is over into attempt<k>/, for an agent that goes on with the same task and logs.
 

@@ -147,7 +147,9 @@ class Runner:
         """How a pending node starts: anew, or where an earlier runner was interrupted."""
         record = node_folder.read_record(self.folder.node(node_id))
         if record is None or record.outcome not in ("retry", "interrupted"):
-            return _Again(tries=1, remark="", keep_work=True)
+            given = node_folder.last_reply(self.folder.node(node_id)) if record is None else ""
+            remark = say(self.language, "remark_reply", text=given) if given else ""
+            return _Again(tries=1, remark=remark, keep_work=True)
         if record.outcome == "interrupted":
             return _Again(record.tries, remark="", keep_work=True)
         return self._another(record, record.error or "")
@@ -354,7 +356,8 @@ class Runner:
 
     def _reason(self, outcome: watch.Outcome, found: Collected) -> str:
         if outcome.kind == watch.FINISHED:
-            return say(self.language, f"verdict_{found.verdict}")
+            asked = f" {found.question}" if found.question else ""
+            return say(self.language, f"verdict_{found.verdict}") + asked
         _, _, said = outcome.reason.partition("dr.agent: ")
         return said if said and self.attempts.launcher.agent.own else outcome.reason
 

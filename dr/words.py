@@ -282,6 +282,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "Note: the attempt before this one did not succeed ({reason}). Give the conclusion this time. "
         "Nobody can answer questions.",
     ),
+    "remark_reply": ("对你的提问的答复：{text}", "The answer to what you asked: {text}"),
     "deepen_rounds": ("轮数已到上限", "the limit of rounds is reached"),
     # the offline planner: what a plan says of itself, and the questions of deepening nodes
     "plan_single": (

@@ -225,3 +225,18 @@ def test_no_process_of_ours_has_the_keys_of_the_root(ga: Path) -> None:
     run(ga, ["A | one | -"])
     shown = subprocess.run(["grep", "-rl", "mykey", str(ga / "temp" / "dr_t")], capture_output=True, encoding="utf-8")
     assert shown.stdout == ""
+
+
+@pytest.mark.parametrize("shown", ["Which tower?", '{"question": "Which tower?"}'])
+def test_a_question_is_shown_and_its_answer_starts_the_node_again(ga: Path, shown: str) -> None:
+    """As the versions of GenericAgent show the call."""
+    asks = f"<summary>I have to ask</summary>\n\n🛠️ ask_user({shown})"
+    script(ga, {"one": [asks, asks, asks, GOOD], "two": [GOOD]})
+    nodes = run(ga, ["A | one | -", "B | two | -"], "--on-failure", "skip", code=3)
+    assert nodes["A"]["state"] == "failed" and nodes["A"]["error"].endswith("Which tower?")
+    assert dr(ga, "reply", "t", "A", "the one of Elmsay").code == 0
+    assert dr(ga, "resume", "t", TMPDIR=str(ga.parent)).code == 0
+    assert [n["state"] for n in result(ga, "t")["nodes"]] == ["done", "done"]
+    told = [a["prompt"] for a in asked(ga) if a["key"] == "one"]
+    assert len(told) == 4 and "The answer to what you asked: the one of Elmsay" in told[3]
+    assert "Which tower?" in told[1]

@@ -81,7 +81,10 @@ def _longest_first(found: list[tuple[int, Any]]) -> list[Any]:
 
 
 def _mended(text: str, starts: list[int]) -> Iterator[Any]:
-    from json_repair import repair_json
+    try:
+        from json_repair import repair_json
+    except ImportError:  # in an environment of somebody else's: then only what is JSON as it stands is understood
+        return
 
     # An object is what is asked for nearly always; a bracket in prose is a footnote.
     for start in sorted(starts[:_STARTS], key=lambda at: (text[at] == "[", at)):

@@ -165,3 +165,10 @@ def test_thinking_is_left_out(raw: str, text: str) -> None:
 
 def test_estimates_know_both_scripts() -> None:
     assert (estimate(""), estimate("abcd" * 10), estimate("你好世界"), estimate("你好 ok")) == (0, 10, 4, 3)
+
+
+def test_without_json_repair_what_is_json_as_it_stands_is_still_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "json_repair", None)
+    assert list(candidates('Sure: {"a": 1} and {"b": ')) == [{"a": 1}]

@@ -16,7 +16,7 @@ text = open(sys.argv[1], encoding="utf-8").read()
 block = re.search(r"^dependencies = \[(.*?)\]", text, re.M | re.S)[1]
 print("\n".join(re.findall(r'"([^"]+)"', block)))
 PY
-    "$place/venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$place/needs" psutil filelock json-repair
+    "$place/venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$place/needs" psutil filelock
     export GENERICAGENT_PYTHON="$place/venv/bin/python"
 fi
 GENERICAGENT="$checkout" "${PYTEST_PYTHON:-.venv/bin/python}" -m pytest -m costly -p no:cacheprovider tests/real_ga "$@"

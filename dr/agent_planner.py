@@ -39,7 +39,10 @@ _ROW = {
 }
 _PLAN = {
     "type": "object",
-    "properties": {"nodes": {"type": "array", "items": _ROW}, "reason": {"type": "string", "maxLength": 400}},
+    "properties": {
+        "nodes": {"type": "array", "items": _ROW, "maxItems": 2 * MAX_NODES},
+        "reason": {"type": "string", "maxLength": 400},
+    },
     "required": ["nodes", "reason"],
 }
 _SHORT = 200  # characters of a conclusion where all of them do not fit the model's window

@@ -103,10 +103,11 @@ class ChatMind:
                 "solve_step",
                 self.agents.solve_agent,
                 _object(tool=tool, input=_text(4000), content=_text(3000)),
-                [*map(of_passage, shown.values()), *before],
+                # What a tool complains of may repeat what a source says, so it stands inside the fence too.
+                [*(Text("", prompts.harmless(line)) for line in said), *map(of_passage, shown.values()), *before],
                 question=self.task.question,
                 plan=step.plan,
-                remarks=self._remarks(step, said),
+                remarks=self._remarks(step),
                 left=left,
                 tools=self.belt.descriptions() if left else "-",
                 example=next(iter(shown), f"[{self.task.kind}-1]"),
@@ -140,13 +141,13 @@ class ChatMind:
     def _heading(self, step: SolveStep) -> str:
         return say(self.task.language, "step_done", step=step.step_id, plan=step.plan)
 
-    def _remarks(self, step: SolveStep, said: Sequence[str]) -> str:
+    def _remarks(self, step: SolveStep) -> str:
         comments = [e["comment"] for e in step.tool_logs if e.get("tool") == "check" and e.get("comment")]
-        text = "\n".join(f"- {line}" for line in said)
-        if comments:
-            draft = self._refused.get(step.step_id) or "-"
-            text += "\n" + prompts.prompt("solve_remarks", self.task.language, draft=draft, remarks=comments[-1])
-        return f"\n{text}\n" if text else ""
+        if not comments:
+            return ""
+        draft = self._refused.get(step.step_id) or "-"
+        text = prompts.prompt("solve_remarks", self.task.language, draft=draft, remarks=comments[-1])
+        return f"\n{text}\n"
 
     # -- check --------------------------------------------------------------------------------------------------------
 

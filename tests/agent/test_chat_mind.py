@@ -613,3 +613,34 @@ def test_statements_that_do_not_hold_are_counted(tmp_path: Path) -> None:
 def test_both_languages_of_the_new_words_name_the_same_facts() -> None:
     for key, (zh, en) in WORDS.items():
         assert set(re.findall(r"\{(\w+)", zh)) == set(re.findall(r"\{(\w+)", en)), key
+
+
+def test_a_code_node_without_a_script_has_the_model_write_one(tmp_path: Path) -> None:
+    folder = node(tmp_path, "dr_t/N1", "What is the sum of the first 100 numbers?", "", type="CODE")
+    tried = Counter[str]()
+
+    def script(body: dict[str, Any]) -> Item:
+        asked, text = kind(body), user(body)
+        tried[asked] += 1
+        if asked == "solve" and tried["solve"] == 1:
+            return said(tool="run_python_code", input="print(1 / 0)", content="")
+        if asked == "solve" and tried["solve"] == 2:
+            assert "ZeroDivisionError" in text  # what went wrong is told; it is no passage
+            return said(tool="run_python_code", input="print('sum', sum(range(101)))", content="")
+        if asked == "solve":
+            return write(f"The sum is 5050 {id_before(text, 'sum 5050')}.")
+        if asked == "format":
+            return said(answer="The sum is 5050 [code-1].", points=[])
+        return {"plan": said(goals=["g"]), "manager": said(steps=["s"])}.get(
+            asked, said(verdict="pass", suggestions="")
+        )
+
+    with ScriptedModel(script) as model:
+        result = run(tmp_path, "--task", "dr_t/N1", **model.environment())
+    assert result.returncode == 0, result.stderr
+    output = (folder / "output.txt").read_text(encoding="utf-8")
+    assert output.startswith("[结论] The sum is 5050 [code-1].") and "sum 5050" in output.split("来源")[1]
+    assert [e["id"] for e in evidence(folder)] == ["[code-1]"]
+    solves = [a.body for a in model.requests if kind(a.body) == "solve"]
+    tool = solves[0]["response_format"]["json_schema"]["schema"]["properties"]["tool"]
+    assert tool["enum"] == ["run_python_code", "none"]

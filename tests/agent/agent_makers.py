@@ -93,7 +93,9 @@ def node(root: Path, name: str, question: str, source: str, **other: Any) -> Pat
     return folder
 
 
-def run(root: Path, *arguments: str, cwd: Path | None = None, **variables: str) -> subprocess.CompletedProcess[str]:
+def run(
+    root: Path, *arguments: str, cwd: Path | None = None, limit_s: float = 100, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """agentmain.py as its own process, with nothing of the caller's DR_* variables."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("DR_")}
     return subprocess.run(
@@ -103,7 +105,7 @@ def run(root: Path, *arguments: str, cwd: Path | None = None, **variables: str) 
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=100,
+        timeout=limit_s,
         check=False,
     )
 

@@ -102,8 +102,9 @@ def prepare(
     """
     folder.path.mkdir(parents=True, exist_ok=True)
     number = _put_away(folder, keep_work)
-    files.write_json(folder.context, context.to_dict())
-    files.write_text(folder.input, input_text(folder, node_type, language, remark))
+    # Nobody reads them before the start, which is recorded after them.
+    files.write_new(folder.context, files.json_text(context.to_dict()))
+    files.write_new(folder.input, input_text(folder, node_type, language, remark))
     return number
 
 

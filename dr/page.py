@@ -64,10 +64,14 @@ class LivePage:
 
 
 def page(
-    folder: RunFolder, report: Report | None = None, root: Path | None = None, clock: Callable[[], float] = time.time
+    folder: RunFolder,
+    report: Report | None = None,
+    root: Path | None = None,
+    clock: Callable[[], float] = time.time,
+    findings: Findings | None = None,
 ) -> str:
-    """The page of a run, finished or not, from its files."""
-    findings = collect(folder)
+    """The page of a run, finished or not, from its files. findings: what was collected already."""
+    findings = findings or collect(folder)
     report = report or build(findings, None, _conflicts(folder), root)
     log = list(event_log.read(folder.events))
     return render(findings, report, _plan(folder), log, _records(findings), root=root, now=clock())

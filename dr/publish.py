@@ -27,7 +27,7 @@ def publish(folder: RunFolder, log: EventLog) -> None:
     try:
         from dr.page import page
 
-        html = page(folder, made)
+        html = page(folder, made, findings=found)
     except ModuleNotFoundError as missing:  # dropped into an environment without them; the report itself is there
         log.log("page.missing", package=missing.name or "")
         return

@@ -5,7 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from dr.cli import main  # noqa: E402 - the package lies next to this file, whatever the working directory
+from dr.cli import main
 
 if __name__ == "__main__":
     raise SystemExit(main(sys.argv[1:]))

@@ -106,10 +106,10 @@ def timed(argv: list[str], folder: Path, outputs: Callable[[str], Path], shape: 
 
 def runner(shape: Shape, folder: Path, node: Path) -> Measured:
     lines = [f"# DR: {shape.name}", f"ROOT: {shape.name}", "", "## Nodes"]
-    for task in shape.tasks:
-        lines.append(
-            f"- [{task.name}] CODE | question: sleep {task.seconds} | depends: {','.join(task.parents) or '-'}"
-        )
+    lines += [
+        f"- [{task.name}] CODE | question: sleep {task.seconds} | depends: {','.join(task.parents) or '-'}"
+        for task in shape.tasks
+    ]
     (folder / "plan.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     argv = [sys.executable, str(PROJECT / "dr_runner.py"), "run", "--dag", "plan.md", "--task", "t", "--quiet"]
     argv += ["--root", str(folder), "--agent", str(node), "--max-rounds", "1", "--max-parallel", str(shape.cap)]

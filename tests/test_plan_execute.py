@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from seed_planner import Recorder, make_deterministic_planner
 
 from dr.plan import Step, plan_diff
 from dr.plan_execute import PlanExecuteAgent, ToolFailure
-from seed_planner import Recorder, make_deterministic_planner
 
 
 def line(*tools: str, first: int = 1) -> list[Step]:

@@ -122,7 +122,9 @@ class Runner:
 
     def _may_start(self, step: Step, waited: set[str]) -> bool:
         """GA's WEB nodes share a browser: one at a time, over all runs; the others wait, and nobody waits for them."""
-        if not self.attempts.launcher.agent.transcript or step.tool_name != NodeType.WEB or self.browser.try_take():
+        if not self.attempts.launcher.agent.transcript or step.tool_name != NodeType.WEB:
+            return True
+        if not self._waiting and self.browser.try_take():  # nobody overtakes who waits already
             return True
         self._waiting.add(step.id)
         if step.id not in waited:

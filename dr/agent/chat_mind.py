@@ -62,9 +62,7 @@ class ChatMind:
 
     def plan(self, investigate_memory: InvestigateMemory, solve_memory: SolveMemory) -> list[str]:
         """The goals of the blocks; the question itself where the model gives none."""
-        passages = self.belt.first(self.task.question)[:_OVERVIEW]
-        self.belt.tools.take_logs()
-        material = [*self._parents(), *(Text("", of_passage(p).text) for p in passages)]
+        material = [*self._parents(), *self._overview(self.task.question)]
         root = self.task.root_question or self.task.question
         facts: dict[str, Any] = {"question": self.task.question, "root": root}
         try:
@@ -77,10 +75,17 @@ class ChatMind:
         blocks = "; ".join(b.goal for b in solve_memory.plan.blocks)
         facts: dict[str, Any] = {"question": self.task.question, "goal": block.goal, "blocks": blocks}
         try:
-            found = self.asker.ask("solve_steps", self.agents.manager_agent, STEPS, [], **facts)
+            material = self._overview(block.goal)
+            found = self.asker.ask("solve_steps", self.agents.manager_agent, STEPS, material, **facts)
         except UnusableReply:
             return []
         return _lines(found["steps"])
+
+    def _overview(self, wanted: str) -> list[Text]:
+        """Passages that a plan can be made from; nothing is cited yet, so they have no ids."""
+        passages = self.belt.first(wanted)[:_OVERVIEW]
+        self.belt.tools.take_logs()
+        return [Text("", of_passage(p).text) for p in passages]
 
     def _parents(self) -> list[Text]:
         lang = self.task.language

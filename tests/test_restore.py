@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from lab import Lab, until
+from lab import Lab, until, wait
 from run_lab import ANSWER, RunLab, step
 
 from dr import node_folder, process
@@ -61,6 +61,7 @@ def running(lab: Lab, name: str, outcome: str | None) -> tuple[NodeFolder, Ident
 def end(lab: Lab) -> None:
     for child in lab.children:
         process.send(child.identity, process.HARD)
+        wait(child)
 
 
 def test_a_running_attempt_is_live_and_a_settled_one_that_still_runs_is_left_over(lab: Lab) -> None:

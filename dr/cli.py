@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import difflib
+import errno
+import importlib.util
 import os
 import sys
 import traceback
@@ -11,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dr import __version__, files
-from dr.errors import EXIT_BUG, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, DrError, FatalError
+from dr.errors import EXIT_BUG, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, DrError, FatalError, UsageError
 from dr.layout import HOME, Root
 from dr.terminal import Terminal
 
@@ -33,10 +36,20 @@ _SETTINGS: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "--cancel": ("cancel", str, 'run after ending one, e.g. "scancel --name={job}"'),
 }
 
+# What somebody did to a file or folder, and no bug: it became a folder, a file or a loop, is closed, its name too long.
+_NOT_OURS = (
+    *(errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG),
+    *(errno.EACCES, errno.EPERM, errno.EROFS),
+)
+
+
+_NEEDED = ("psutil", "filelock")  # by whatever changes a run
+_LIGHT = {"status", "list", "trace", "check", "clean", "verify", "install"}
+
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> Any:
-        self.exit(EXIT_USAGE, f"{self.prog}: {message}\n  -> {self.prog} --help\n")
+        raise UsageError(self.prog, message, f"{self.prog} --help")
 
 
 def _common(parser: argparse.ArgumentParser) -> None:
@@ -129,6 +142,14 @@ def build_parser() -> argparse.ArgumentParser:
 def _with_verb(argv: Sequence[str], parser: argparse.ArgumentParser) -> list[str]:
     """The first word is the verb if it is one; else everything belongs to `run`."""
     action = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    if len(argv) > 1 and argv[0].isalpha() and argv[0] not in action.choices:
+        near = difflib.get_close_matches(argv[0], action.choices, n=1, cutoff=0.75)
+        if near:
+            raise UsageError(
+                f"run the verb {argv[0]!r}",
+                "there is no such verb",
+                f"python dr_runner.py {near[0]}, or: run {argv[0]!r}",
+            )
     if argv and (argv[0] in action.choices or argv[0] in ("-h", "--help", "--version")):
         return list(argv)
     return ["run", *argv] if argv else ["--help"]
@@ -144,12 +165,20 @@ def main(argv: Sequence[str]) -> int:
         options = vars(parser.parse_args(_with_verb(argv, parser)))
     except SystemExit as stop:  # argparse's way to say: usage was printed
         return int(stop.code or 0)
+    except UsageError as error:
+        Terminal(as_json="--json" in argv, quiet=False).error(error)
+        return EXIT_USAGE
     verb = options.pop("verb")
     root = Root(Path(options.pop("root") or os.environ.get("DR_ROOT") or HOME).resolve())
     terminal = Terminal(as_json=options.pop("json"), quiet=options.pop("quiet"))
     flags = {k.removeprefix("set."): options.pop(k) for k in list(options) if k.startswith("set.")}
     from dr import commands
 
+    if lacking := [n for n in _NEEDED if verb not in _LIGHT and importlib.util.find_spec(n) is None]:
+        wrong = f"not installed for {sys.executable}: {', '.join(lacking)}"
+        install = f"{sys.executable} -m pip install -r {HOME / 'requirements.txt'}, in a virtual environment"
+        terminal.error(UsageError(f"run {verb}", wrong, install))
+        return EXIT_USAGE
     function = getattr(commands, verb + "_" if verb in ("list",) else verb)
     if flags:
         options["flags"] = flags
@@ -163,10 +192,22 @@ def main(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return EXIT_INTERRUPTED
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] in ("", "dr"):
+            raise
+        wrong = f"the package {error.name} is not installed for {sys.executable}"
+        terminal.error(
+            UsageError(f"run {verb}", wrong, f"{sys.executable} -m pip install -r {HOME / 'requirements.txt'}")
+        )
+        return EXIT_USAGE
     except Exception as error:  # noqa: BLE001 - the one catch-all: a bug becomes a log that is a bug report
         if files.is_disk_full(error):  # where no module of ours was writing: a folder, a lock
             terminal.error(FatalError("write a file", "the disk is full", "free some space, then resume the task"))
             return EXIT_FAILED
+        if isinstance(error, OSError) and error.errno in _NOT_OURS and error.filename is not None:
+            path, wrong = os.fsdecode(error.filename), error.strerror or str(error)
+            terminal.error(UsageError(f"use {path}", wrong, "restore it or make it accessible, then run this again"))
+            return EXIT_USAGE
         terminal.bug(error, _write_bug_report(argv, root))
         return EXIT_BUG
 

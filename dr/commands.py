@@ -71,7 +71,6 @@ def poll(root: Root, terminal: Terminal, task: str, wait: float, flags: dict[str
 def _show(terminal: Terminal, folder: RunFolder, data: dict[str, Any]) -> None:
     from dr import overview
 
-    data["next"] = overview.next_call(folder, data)
     terminal.result(data, overview.status_text(data))
 
 
@@ -84,6 +83,7 @@ def synth(root: Root, terminal: Terminal, task: str, from_: Path | None, now: bo
     with session.opened(root, folder, settings, terminal.event, deepens=False, leave=True) as opened:
         open_nodes = [str(s.id) for s in opened.runner.machine.remaining()]
         if open_nodes and not now:
+            opened.undo()
             raise UsageError(
                 f"report on {folder.task}",
                 f"not settled yet: {', '.join(open_nodes[:10])}",
@@ -155,8 +155,10 @@ def stop(root: Root, terminal: Terminal, task: str) -> int:
     folder = run_folder.folder_of(root, task)
     record = run_folder.read_record(folder)
     ended = stopping.stop(root, folder, preparation.settings_of(root, record.settings, {}))
-    next_step = f"python dr_runner.py resume {folder.task}"
-    terminal.result({"task": folder.task, "ended": ended, "next": next_step}, next_step)
+    from dr import overview
+
+    next_step = overview.status(folder)["next"]
+    terminal.result({"task": folder.task, "ended": ended, "next": next_step}, f"{ended}\n{next_step}")
     return EXIT_OK
 
 
@@ -191,7 +193,7 @@ def verify(root: Root, terminal: Terminal, task: str) -> int:
 def list_(root: Root, terminal: Terminal) -> int:
     from dr import overview
 
-    rows = [overview.row(folder) for folder in run_folder.tasks(root)]
+    rows = sorted(map(overview.row, run_folder.tasks(root)), key=lambda row: row.get("started") or 0.0)
     terminal.result({"runs": rows}, overview.rows_text(rows))
     return EXIT_OK
 

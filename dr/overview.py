@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from dr import events, files, node_folder, run_folder
@@ -11,6 +13,8 @@ from dr.dag import Dag
 from dr.layout import RunFolder
 from dr.run_folder import RunRecord
 from dr.words import has, say
+
+SHOWN = 40  # nodes in the text of `status`; an outer agent's tool cuts the middle out of longer answers
 
 
 def plan(folder: RunFolder) -> Dag:
@@ -62,38 +66,44 @@ def status(folder: RunFolder) -> dict[str, Any]:
         "nodes": nodes,
         "folder": str(folder.path),
         "report": str(folder.report) if folder.report.exists() else None,
-        "next": next_step(folder, now),
+        "partial": _is_partial(record, counts),
+        "next": next_step(folder, record, counts),
     }
 
 
-def next_step(folder: RunFolder, status_now: str) -> str:
-    """The command, or the path, that a reader of the status needs next."""
-    if status_now == "running":
-        return f"python dr_runner.py status {folder.task}"
-    if status_now in ("planned", "interrupted"):
+def _is_partial(record: RunRecord, counts: Mapping[str, int]) -> bool:
+    """A completed run with a gap: its report says so in its title, and the exit code was 3."""
+    gaps = any(counts.get(s.value, 0) for s in State if s is not State.DONE)
+    return record.status == "completed" and (gaps or record.reason != "goal_met")
+
+
+def next_step(folder: RunFolder, record: RunRecord, counts: Mapping[str, int]) -> str:
+    """The command, or the report's path, that comes next."""
+    now = effective_status(record)
+    if now in ("planned", "interrupted"):
         return f"python dr_runner.py resume {folder.task}"
-    return str(folder.report)
-
-
-def next_call(folder: RunFolder, data: dict[str, Any]) -> str:
-    """What an outer agent calls next after start or poll."""
-    counts = data["counts"]
-    if counts["pending"] or counts["running"]:
-        return f"python dr_runner.py poll {folder.task}"
-    return (
-        str(folder.report) if data["status"] in ("completed", "failed") else f"python dr_runner.py synth {folder.task}"
-    )
+    if now != "running":
+        return str(folder.report)
+    unsettled = counts.get(State.PENDING.value, 0) + counts.get(State.RUNNING.value, 0)
+    verb = "poll" if unsettled or record.runner is not None else "synth"
+    return f"python dr_runner.py {verb} {folder.task}"
 
 
 def status_text(data: dict[str, Any]) -> str:
     lang = data["language"]
-    lines = [f"{data['task']}: {data['status']} {data['reason']}".rstrip(), data["question"], ""]
-    for node in data["nodes"]:
+    partial = f" ({say(lang, 'partial')})" if data["partial"] else ""
+    lines = [f"{data['task']}: {data['status']} {data['reason']}".rstrip() + partial, data["question"], ""]
+    # Of many nodes those that are settled well are the ones a reader can do without.
+    order = sorted(data["nodes"], key=lambda n: n["state"] == State.DONE.value)
+    shown = {n["id"] for n in order[:SHOWN]}
+    for node in (n for n in data["nodes"] if n["id"] in shown):
         mark = State(node["state"]).mark
-        lines.append(f"[{mark}] {node['id']:<10} {node['type']:<6} {node['question']}")
+        lines.append(f"[{mark}] {node['id']:<10} {node['type']:<6} {_short(node['question'])}")
         if "error" in node:
             key = f"why_{node['error']}"
-            lines.append("      " + (say(lang, key) if has(key) else node["error"]))
+            lines.append("      " + (say(lang, key) if has(key) else _short(node["error"])))
+    if len(order) > len(shown):
+        lines.append(f"… {len(order) - len(shown)}")
     counts = ", ".join(f"{say(lang, 'state_' + s)} {n}" for s, n in data["counts"].items() if n)
     return "\n".join([*lines, "", f"{counts}; {data['seconds']:.0f} s", data["next"]])
 
@@ -112,13 +122,27 @@ def row(folder: RunFolder) -> dict[str, Any]:
         "reason": record.reason,
         "question": record.question,
         "started": record.started,
+        "partial": _is_partial(record, _counts(folder)),
     }
+
+
+def _counts(folder: RunFolder) -> Counter[str]:
+    from dr.errors import DagError
+
+    try:
+        return Counter(n.state.value for n in plan(folder).work_nodes)
+    except (DagError, OSError):
+        return Counter()
 
 
 def rows_text(rows: list[dict[str, Any]]) -> str:
     if not rows:
         return 'no runs yet\npython dr_runner.py "QUESTION" --source FOLDER'
-    lines = [f"{r['task']:<42} {r['status']:<12} {r['question'][:80]}" for r in rows]
+    lines = []
+    for row in rows:
+        status = row["status"] + (" (partial)" if row.get("partial") else "")
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row.get("started") or 0)) if row.get("started") else "-"
+        lines.append(f"{when:<16} {status:<20} {row['task']:<42} {row['question'][:70]}")
     return "\n".join([*lines, f"python dr_runner.py status {rows[-1]['task']}"])
 
 
@@ -127,10 +151,22 @@ def trace(folder: RunFolder, language: str) -> list[str]:
     lines: list[str] = []
     start: float | None = None
     for event in events.read(folder.events):
-        start = float(event["ts"]) if start is None else start
-        facts = ", ".join(f"{k}={_short(v)}" for k, v in event.items() if k not in ("ts", "type"))
-        lines.append(f"{float(event['ts']) - start:8.2f} s  {event['type']:<17} {facts}")
-    return [*lines, next_step(folder, effective_status(run_folder.read_record(folder)))]
+        at, kind = event.get("ts"), event.get("type")
+        if isinstance(at, bool) or not isinstance(at, (int, float)) or not isinstance(kind, str):
+            continue  # no event of ours
+        start = at if start is None else start
+        facts = ", ".join(f"{k} {_short(_told(v))}" for k, v in event.items() if k not in ("ts", "type") and v != "")
+        lines.append(f"{at - start:8.2f} s  {kind:<17} {facts}")
+    return [*lines, next_step(folder, run_folder.read_record(folder), _counts(folder))]
+
+
+def _told(value: Any) -> str:
+    """A fact of an event as a person writes it: steps by their ids, lists with commas."""
+    if isinstance(value, dict):
+        return str(value["id"]) if "id" in value else ", ".join(f"{k}: {_told(v)}" for k, v in value.items()) or "-"
+    if isinstance(value, list):
+        return ", ".join(_told(v) for v in value) or "-"
+    return str(value)
 
 
 def _short(value: Any) -> str:

@@ -123,7 +123,7 @@ def replan(goal: str, history: Sequence[Step], last_error: str, remaining: Seque
     for other in known:
         source = str(other.args.get("source", ""))
         # Only a source that has answered something is worth a try: its reader works.
-        if source and source not in asked and other.result:
+        if source and source not in asked and other.result and other.tool_name == lost.tool_name:
             args = {**lost.args, "source": source}
             new = Step(f"{lost.id}_other", other.tool_name, args, lost.expected_outcome)
             if any(s.id == new.id for s in known):

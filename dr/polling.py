@@ -33,7 +33,7 @@ def start(root: Root, folder: RunFolder, settings: Settings, listener: Listener)
 
 def detach(folder: RunFolder, root: Root, flags: Mapping[str, Any]) -> int:
     """A runner in the background that goes on by itself; returns its pid. Its output is in runner.log."""
-    options = [f"--{k.replace('_s', '').replace('_', '-')}={v}" for k, v in flags.items() if v is not None]
+    options = [f"--{k.removesuffix('_s').replace('_', '-')}={v}" for k, v in flags.items() if v is not None]
     argv = [sys.executable, str(HOME / "dr_runner.py"), "resume", folder.task, "--root", str(root.path), *options]
     extra: dict[str, Any] = {"start_new_session": True}
     if sys.platform == "win32":
@@ -61,6 +61,8 @@ def poll(root: Root, folder: RunFolder, settings: Settings, listener: Listener, 
         with session.opened(root, folder, settings, listener, deepens=False, leave=True) as opened:
             runner = opened.runner
             runner.drive(until=lambda: bool(_settled_now(runner) - before) or time.monotonic() >= deadline)
+            if not runner.interrupted:
+                runner.launch_ready()  # what the last answer made ready does not wait for the next poll
     except LockedError:
         # Somebody else drives the run, a detached runner or another poll: look on.
         while not (_settled(folder) - before) and time.monotonic() < deadline and _is_on(folder):

@@ -5,6 +5,7 @@ Everything that can be wrong with the input is found before anything is made.
 
 from __future__ import annotations
 
+import importlib.util
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -93,7 +94,17 @@ def _first_plan(root: Root, settings: Settings, question: str, sources: list[str
 
     found = first_plan(question, sources, memory=settings.memory is not None or root.memory.is_dir())
     nodes = [node_of(step) for step in found.steps]
+    if any(n.type is NodeType.WEB and "://" not in n.source for n in nodes) and not _can_search(settings):
+        raise UsageError(
+            f"plan a run for {question!r}",
+            "no source is given, and no search engine is configured",
+            'python dr_runner.py "QUESTION" --source FOLDER_FILE_OR_URL, or set searxng_url (config.example.yaml)',
+        )
     return Dag.new(question, question, nodes, detect(question)), found.single_reason or ""
+
+
+def _can_search(settings: Settings) -> bool:
+    return bool(settings.searxng_url or settings.search_api_key) or importlib.util.find_spec("ddgs") is not None
 
 
 def startable(root: Root, task: str, dag: Path | None, replace: bool, flags: dict[str, Any]) -> Prepared:
@@ -149,16 +160,33 @@ def check_sources(sources: list[str]) -> list[str]:
     """Sources given on the command line, paths made absolute. UsageError for one that does not exist."""
     checked = []
     for source in sources:
-        if source.startswith(("http://", "https://")):
-            checked.append(source)
+        scheme, colon, rest = source.partition("://")
+        if colon and scheme.lower() in ("http", "https"):
+            checked.append(scheme.lower() + colon + rest)
             continue
-        path = Path(source).expanduser()
-        if not path.exists():
-            raise UsageError(
-                f"use source {source!r}", f"{path.absolute()} does not exist", "give an existing file, folder or URL"
-            )
+        wrong, path = "", Path(source)
+        try:
+            path = path.expanduser()
+            if not source.strip():
+                wrong = "it is empty"
+            elif not path.exists():
+                wrong = f"{_short(str(path.absolute()))} does not exist"
+            elif not (path.is_dir() or path.is_file()):
+                wrong = "it is neither a file nor a folder"
+            elif split_sources(name := str(path.resolve())) != [name]:
+                wrong = "its path holds a ';' that would divide it into two"
+            else:
+                name.encode()  # one that is not UTF-8 could not be written into dag.md
+        except (OSError, RuntimeError, ValueError) as error:  # too long; a home that is not known; a NUL; not UTF-8
+            wrong = getattr(error, "strerror", None) or str(error)
+        if wrong:
+            raise UsageError(f"use source {_short(source)!r}", wrong, "give an existing file, folder or URL")
         checked.append(str(path.resolve()))
     return checked
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 200 else text[:199] + "…"
 
 
 def absolute_sources(dag: Dag, *bases: Path) -> Dag:

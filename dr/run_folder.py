@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from dr import files
@@ -61,9 +61,10 @@ def read_record(folder: RunFolder) -> RunRecord:
     try:
         data = files.read_json(folder.run)
     except (FileNotFoundError, NotADirectoryError):
-        raise UsageError(
-            f"open task {folder.task}", f"there is no run in {folder.path}", "see: python dr_runner.py list"
-        ) from None
+        planned = folder.dag.is_file()
+        wrong = f"there is no run in {folder.path}" + (", but a plan" if planned else "")
+        verb = f"start {folder.task}" if planned else "list"
+        raise UsageError(f"open task {folder.task}", wrong, f"python dr_runner.py {verb}") from None
     version = data.get("format") if isinstance(data, dict) else None
     if version != FORMAT:
         raise FormatError(
@@ -71,11 +72,26 @@ def read_record(folder: RunFolder) -> RunRecord:
             f"its format is {version!r}, this version reads {FORMAT}",
             "use the version of the runner that wrote it, or start a new task",
         )
-    known = {f.name for f in fields(RunRecord)}
     try:
-        return RunRecord(**{k: v for k, v in data.items() if k in known})
-    except TypeError as error:
+        record = files.record_of(RunRecord, data)
+        _check(record)
+    except (TypeError, KeyError) as error:
         raise FormatError(f"read {folder.run}", str(error), "restore the file, or start a new task") from error
+    return record
+
+
+def _check(record: RunRecord) -> None:
+    """TypeError where a value has the right type and still means nothing."""
+    from dr.words import LANGUAGES
+
+    if record.language not in LANGUAGES:
+        raise TypeError(f"language cannot be {record.language[:60]!r}")
+    shapes = [(r, {"revision", "removed", "added", "revised"}) for r in record.revisions]
+    shapes += [(r, {"round", "nodes", "why"}) for r in record.rounds]
+    shapes += [(record.intent, {"nodes", "facts"})] if record.intent is not None else []
+    for found, keys in shapes:
+        if set(found) != keys:
+            raise TypeError(f"expected the keys {', '.join(sorted(keys))} instead of {', '.join(sorted(found))[:60]!r}")
 
 
 def name_from(question: str, root: Root) -> str:

@@ -73,6 +73,7 @@ class Session:
             edits.apply(self.runner, edit)
         for node_id in unhandled:  # after the edit, which may be about them, and before which nothing is written
             self.runner.decide(node_id)
+        self._found = {"status": record.status, "reason": record.reason, "ended": record.ended}
         if record.status in ("completed", "failed") and machine.idle:
             self.run.change(runner=_myself())  # a poll does not undo the end of a run
         else:
@@ -135,6 +136,10 @@ class Session:
         self.run.change(status="interrupted", reason="interrupted", ended=time.time())
         publish.last_page(self.folder)
         self.log.log("run.interrupted")
+
+    def undo(self) -> None:
+        """Nothing was done: the run's status is what it was when it was opened."""
+        self.run.change(**self._found)
 
     def finish(self, answer: str | None = None) -> None:
         """Every node is settled, or never will be: status, report, marks of SYNTH."""

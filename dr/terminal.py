@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -12,6 +14,7 @@ from dr.errors import DrError
 from dr.words import has, say
 
 JSON_CHARS = 8000  # an outer agent's tool cuts the middle out of anything much longer
+PLAIN = "python dr_runner.py"  # how messages name the program
 _LONG = 600  # a string longer than this may be shortened to fit
 
 
@@ -22,6 +25,7 @@ class Terminal:
         self.as_json, self.quiet = as_json, quiet or as_json
         self.language = "en"
         self._started = time.monotonic()
+        self._program = _program()
 
     def event(self, record: dict[str, Any]) -> None:
         """A listener of the event log: one plain line for what a person wants to see."""
@@ -42,7 +46,14 @@ class Terminal:
 
     def result(self, data: dict[str, Any], text: str) -> None:
         """What a verb found: the object for programs, or the text for people, whose last line says what comes next."""
-        self._out(json.dumps(fit(data), ensure_ascii=False) if self.as_json else text)
+        if isinstance(data.get("next"), str):
+            data = {**data, "next": self._as_called(data["next"])}
+        self._out(json.dumps(fit(data), ensure_ascii=False) if self.as_json else self._as_called(text))
+
+    def _as_called(self, text: str) -> str:
+        """Messages name the program plainly; who reads them can run what they say only as it was called."""
+        shown = text.replace(PLAIN, self._program)
+        return f"{shown} --json" if self.as_json and shown.startswith(self._program) and "\n" not in shown else shown
 
     def whole(self, data: dict[str, Any], text: str) -> None:
         """As result(), but never shortened: what the verb is asked for is the object itself."""
@@ -55,10 +66,11 @@ class Terminal:
 
     def error(self, error: DrError) -> None:
         if self.as_json:
-            facts = {"error": error.wrong, "tried": error.tried, "next": error.next_step, "exit": error.exit_code}
+            next_step = self._as_called(error.next_step)
+            facts = {"error": error.wrong, "tried": error.tried, "next": next_step, "exit": error.exit_code}
             self._out(json.dumps(fit(facts), ensure_ascii=False))
         else:
-            self._err(f"dr_runner: {error}")
+            self._err(self._as_called(f"dr_runner: {error}"))
 
     def bug(self, error: Exception, report: Path | None) -> None:
         where = f"the report is in {report}" if report else "no report could be written"
@@ -69,12 +81,31 @@ class Terminal:
             self._err(f"dr_runner: {text}")
 
     def _out(self, text: str) -> None:
-        sys.stdout.write(text.rstrip("\n") + "\n")
+        sys.stdout.write(_harmless(text.rstrip("\n")) + "\n")
         sys.stdout.flush()
 
     def _err(self, text: str) -> None:
-        sys.stderr.write(text + "\n")
+        sys.stderr.write(_harmless(text) + "\n")
         sys.stderr.flush()
+
+
+# All control characters but tab and line feed: a source or a question must not command the terminal it is shown on.
+_CONTROLS = {c: "\ufffd" for c in (*range(0x20), *range(0x7F, 0xA0)) if chr(c) not in "\t\n"}
+
+
+def _harmless(text: str) -> str:
+    return text.translate(_CONTROLS)
+
+
+def _program() -> str:
+    """The program as it was called: an outer agent in temp/ has to say `python ../dr_runner.py`."""
+    called = sys.argv[0] if sys.argv else ""
+    if not called.endswith("dr_runner.py"):
+        return PLAIN
+    found = shutil.which("python")
+    same = found is not None and Path(found).resolve() == Path(sys.executable).resolve()
+    words = ["python" if same and sys.prefix == sys.base_prefix else sys.executable, called]
+    return " ".join(shlex.quote(w) if sys.platform != "win32" else w for w in words)
 
 
 def _flat(value: Any) -> str:

@@ -436,6 +436,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "page_cited_by": ("引用它的节点：", "Cited by"),
     "page_back": ("回到正文：", "Back to the text:"),
     "page_close": ("关闭，留在原处", "Close and stay here"),
+    "partial": ("部分完成", "partial"),
     # verify
     "verify_differs": (
         "报告中的核对结果与现在重新核对的结果不同：报告写成后文件被改动过",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -24,6 +25,10 @@ def listing(root: Path) -> list[str]:
         (["run", ""], ["the question is empty"]),
         (["   "], ["the question is empty"]),
         (["why?", "--source", "nowhere"], ["nowhere", "does not exist"]),
+        (["why?", "--source", ""], ["it is empty"]),
+        (["why?", "--source", "x" * 5000], ["xxx…"]),
+        (["why?", "--source", os.devnull], ["neither a file nor a folder"]),
+        (["why?", "--source", "one; two.md"], ["a ';' that would divide it"]),
         (["why?", "--task", "../x"], ["../x"]),
         (["why?", "--task", "a/b"], ["a/b"]),
         (["why?", "--task", "CON"], ["Windows device name"]),
@@ -48,6 +53,7 @@ def test_bad_input_is_exit_2_with_a_message_and_changes_nothing(
     (tmp_path / "bad.md").write_text(
         "# DR: t\nROOT: q\n\n## Nodes\n- [N1] LOCAL | question: a | depends: N1\n", "utf-8"
     )
+    (tmp_path / "one; two.md").write_text("Water boils at 100 degrees.", encoding="utf-8")
     before = listing(tmp_path)
     done = dr(tmp_path, *arguments)
     assert done.code == 2, done.err
@@ -72,6 +78,34 @@ def test_errors_as_json_are_one_object_and_stderr_is_silent(tmp_path: Path) -> N
     assert (done.code, done.err) == (2, "")
     assert done.json()["exit"] == 2
     assert "no run" in done.json()["error"]
+
+
+@pytest.mark.parametrize("arguments", [["poll"], ["why?", "--no-such-flag"], ["poll", "t", "--wait", "soon"]])
+def test_wrong_usage_as_json_is_one_object_too(tmp_path: Path, arguments: list[str]) -> None:
+    done = dr(tmp_path, *arguments, "--json")
+    assert (done.code, done.err) == (2, "")
+    assert done.json()["error"] and done.json()["exit"] == 2
+
+
+def test_a_file_that_somebody_made_a_folder_is_named_and_is_no_bug(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Water boils at 100 degrees.", encoding="utf-8")
+    assert dr(tmp_path, "plan", "When does water boil?", "--source", "a.txt", "--task", "t").code == 0
+    dag = tmp_path / "temp" / "dr_t" / "dag.md"
+    dag.rename(dag.with_name("kept.md"))
+    dag.mkdir()
+    done = dr(tmp_path, "resume", "t")
+    assert done.code == 2, done.err
+    assert f"use {dag}" in done.err and "directory" in done.err.lower()
+    dag.rmdir()
+    assert dr(tmp_path, "skip", "t", "N1").code == 0, "a lost dag.md is written again"
+
+
+def test_text_from_outside_does_not_command_the_terminal(tmp_path: Path) -> None:
+    plan(tmp_path / "p.md", ["A | \x1b]0;x\x07red\x1b[31m\x9b2J | -"])
+    done = dr(tmp_path, "check", "p.md")
+    assert done.code == 0
+    assert "red\ufffd[31m\ufffd2J" in done.out
+    assert not set(done.out) & {"\x1b", "\x07", "\x9b"}
 
 
 def test_an_existing_task_is_refused_unless_replaced(tmp_path: Path) -> None:
@@ -123,7 +157,7 @@ def test_plan_starts_nothing_and_resume_carries_it_out(tmp_path: Path) -> None:
 
 
 def test_the_question_may_be_a_verb_when_run_says_so(tmp_path: Path) -> None:
-    done = dr(tmp_path, "plan", "status", "--source", "/dev/null", "--task", "t")
+    done = dr(tmp_path, "plan", "status", "--source", str(CASES), "--task", "t")
     assert done.code == 0, done.err
     assert "ROOT: status" in (tmp_path / "temp/dr_t/dag.md").read_text(encoding="utf-8")
 
@@ -191,3 +225,72 @@ def test_fast_verbs_import_nothing_heavy(tmp_path: Path, arguments: list[str]) -
         capture_output=True, text=True, encoding="utf-8", cwd=PROJECT, env=dict(os.environ),
     )  # fmt: skip
     assert "HEAVY []" in done.stdout, done.stdout + done.stderr
+
+
+def test_next_can_be_run_as_printed_wherever_one_stands(tmp_path: Path) -> None:
+    import shlex
+    import subprocess
+
+    (tmp_path / "temp" / "dr_t").mkdir(parents=True)
+    plan(tmp_path / "temp/dr_t/dag.md", ["A | ok | -", "B | ok | A"])
+    runner = "../../" * 8 + str(PROJECT / "dr_runner.py").lstrip("/")
+    argv = [sys.executable, runner, "start", "t", "--agent", OK, "--root", str(tmp_path), "--json"]
+    for _ in range(8):
+        done = subprocess.run(argv, cwd=tmp_path / "temp", capture_output=True, text=True, encoding="utf-8")
+        assert done.returncode == 0, done.stderr
+        following = json.loads(done.stdout).get("next") or ""
+        if not following or following.endswith(".md"):
+            break
+        assert following.endswith("--json")
+        argv = [*shlex.split(following), "--root", str(tmp_path)]
+        assert argv[1] == runner
+    assert (tmp_path / "temp/dr_t/report.md").exists()
+
+
+def test_a_mistyped_verb_is_named(tmp_path: Path) -> None:
+    done = dr(tmp_path, "verfy", "t")
+    assert done.code == 2
+    assert "verify" in done.err
+
+
+def test_no_source_and_no_search_engine_is_said_at_once(tmp_path: Path) -> None:
+    done = dr(tmp_path, "How high is the Eiffel Tower?")
+    assert done.code == 2
+    assert "--source" in done.err
+    assert listing(tmp_path) == []
+
+
+def test_a_plan_in_a_folder_is_pointed_out(tmp_path: Path) -> None:
+    (tmp_path / "temp" / "dr_t").mkdir(parents=True)
+    plan(tmp_path / "temp/dr_t/dag.md", ["A | ok | -"])
+    assert "start t" in dr(tmp_path, "status", "t").err
+
+
+def test_a_refused_synth_changes_no_status(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("The bridge was opened in 1932.", encoding="utf-8")
+    dr(tmp_path, "plan", "When was the bridge opened?", "--source", "a.txt", "--task", "t")
+    assert dr(tmp_path, "synth", "t").code == 2
+    assert dr(tmp_path, "status", "t", "--json").json()["status"] == "planned"
+
+
+def test_status_of_many_nodes_fits_and_ends_with_the_next_command(tmp_path: Path) -> None:
+    plan(tmp_path / "p.md", [f"N{i} | ok {'very ' * 60}| -" for i in range(150)])
+    dr(tmp_path, "plan", "--dag", "p.md", "--task", "t")
+    text = dr(tmp_path, "status", "t").out
+    assert len(text) < 10_000
+    assert text.rstrip().endswith("resume t")
+
+
+def test_missing_packages_are_said_and_are_no_bug(tmp_path: Path) -> None:
+    import subprocess
+
+    code = (
+        "import sys, importlib.util as u; found = u.find_spec;"
+        "u.find_spec = lambda n, *a: None if n in ('psutil', 'filelock') else found(n, *a);"
+        "from dr.cli import main; raise SystemExit(main(sys.argv[1:]))"
+    )
+    argv = [sys.executable, "-c", code, "run", "why?", "--source", ".", "--root", str(tmp_path)]
+    done = subprocess.run(argv, cwd=PROJECT, capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == 2
+    assert "requirements.txt" in done.stderr
+    assert listing(tmp_path) == []

@@ -172,7 +172,7 @@ def test_start_and_poll_from_separate_processes(lab: Lab) -> None:
         if not polled["counts"]["pending"] + polled["counts"]["running"]:
             break
     assert set(answered) == {"A", "B"}
-    assert polled["next"].endswith("synth t")
+    assert polled["next"].endswith("synth t --json")
     added = dr(root, "add", "t", "--type", "code", "--question", "ok more", "--depends", "A", "--json").json()
     assert dr(root, "synth", "t").code == 2  # not settled yet
     polled = dr(root, "poll", "t", "--wait", "30", "--json").json()
@@ -193,7 +193,7 @@ def test_stop_from_another_process(lab: Lab) -> None:
     assert stopped.code == 0, stopped.err
     assert runner.wait(60) == 130
     assert not marked(root)
-    assert dr(root, "status", "t", "--json").json()["next"].endswith("resume t")
+    assert dr(root, "status", "t", "--json").json()["next"].endswith("resume t --json")
 
 
 def test_a_second_runner_is_told_who_holds_the_task(lab: Lab) -> None:

@@ -17,7 +17,8 @@ from dr.layout import RunFolder
 
 def _change(folder: RunFolder, change: Callable[[Dag], Dag]) -> Dag:
     with dag_file.writing(folder):
-        dag = change(Dag.parse(files.read_text(folder.dag), str(folder.dag)))
+        path = folder.dag if folder.dag.exists() else folder.seen  # lost, which is no edit: it is written again
+        dag = change(Dag.parse(files.read_given(path), str(path)))
         files.write_text(folder.dag, dag.render())
     return dag
 

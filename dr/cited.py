@@ -96,7 +96,7 @@ def find_snapshots(folder: RunFolder) -> dict[str, Path]:
     for record_path in sorted(folder.sources.glob("*.json")) if folder.sources.is_dir() else ():
         try:
             record = files.read_json(record_path)
-        except FormatError:
+        except (FormatError, OSError):
             continue  # half a snapshot is no snapshot; its citations stay unchecked
         place = record.get("url") or record.get("path") if isinstance(record, dict) else None
         text = record_path.with_suffix(".txt")

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
+import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from dr.errors import FatalError, FormatError, UsageError
 
@@ -96,14 +100,68 @@ def read_given(path: Path) -> str:
 def read_json(path: Path) -> Any:
     """FormatError when it is no JSON; OSError when it cannot be read."""
     try:
-        return json.loads(read_text(path))
+        return _decoded(read_text(path))
     except ValueError as error:
         raise FormatError(f"read {path}", f"not valid JSON ({error})", "restore the file or remove it") from error
 
 
+def _decoded(text: str) -> Any:
+    """What the JSON means, as our own writers could have written it; ValueError for anything else.
+
+    Others write these files too: no nesting without end, no infinite number, no half of a surrogate pair.
+    """
+    try:
+        data = json.loads(text, parse_float=_finite, parse_constant=_finite)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if "\\ud" in text or "\\uD" in text:
+        data = json.loads(json.dumps(data, ensure_ascii=False).encode("utf-8", errors="replace"))
+    return data
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:20]} is no finite number")
+    return value
+
+
+_T = TypeVar("_T")
+_KINDS: dict[str, tuple[type, ...]] = {
+    **{"str": (str,), "int": (int,), "float": (int, float), "bool": (bool,)},
+    **{"dict": (dict,), "list": (list,), "None": (type(None),)},
+}
+
+
+@cache
+def _shape(record: Any) -> dict[str, tuple[tuple[type, ...], tuple[type, ...] | None]]:
+    """Field -> its types, and those of its elements; read from annotations like "list[str] | None"."""
+    shape = {}
+    for item in fields(record):
+        names = re.findall(r"(\w+)(?:\[(\w+))?[^|]*", str(item.type))
+        inner = next((_KINDS[element] for name, element in names if name == "list"), None)
+        shape[item.name] = (tuple(kind for name, _ in names for kind in _KINDS[name]), inner)
+    return shape
+
+
+def record_of(record: type[_T], data: Any) -> _T:
+    """The dataclass that a JSON object is, keys that it does not know passed over. TypeError: a key is missing, or a
+    value is not of its field's type."""
+    if not isinstance(data, dict):
+        raise TypeError("not an object")
+    shape = _shape(cast("Hashable", record))
+    known = {key: value for key, value in data.items() if key in shape}
+    for key, value in known.items():
+        kinds, inner = shape[key]
+        right = isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds)
+        if not right or (inner and value and not all(isinstance(element, inner) for element in value)):
+            raise TypeError(f"{key} cannot be {str(value)[:60]!r}")
+    return record(**known)
+
+
 def append_line(path: Path, record: dict[str, Any]) -> None:
     """One JSON line at the end of `path`, in one write, so that a kill leaves at most one cut line."""
-    data = (json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8")
+    data = (json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8", errors="replace")
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
     try:
         if os.write(handle, data) < len(data):
@@ -124,7 +182,7 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            record = json.loads(line)
+            record = _decoded(line)
         except ValueError:
             continue
         if isinstance(record, dict):

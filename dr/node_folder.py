@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from string import Template
@@ -83,10 +83,9 @@ def read_record(folder: NodeFolder) -> ProcessRecord | None:
     except FileNotFoundError:
         return None
     try:
-        known = {f.name for f in fields(ProcessRecord)}
-        record = ProcessRecord(**{k: v for k, v in data.items() if k in known})
+        record = files.record_of(ProcessRecord, data)
         _ = record.state  # an unknown outcome is as wrong as an unknown shape
-    except (TypeError, AttributeError, ValueError) as error:
+    except (TypeError, ValueError) as error:
         next_step = "restore the file, or remove it to run the node again"
         raise FormatError(f"read {folder.process}", f"not a process record ({error})", next_step) from error
     return record

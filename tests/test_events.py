@@ -23,6 +23,13 @@ def test_a_line_cut_by_a_kill_spoils_no_other(tmp_path: Path) -> None:
         assert types[0] == "one" and types[-1] == "three", f"cut at {cut}"
 
 
+def test_what_others_wrote_into_the_file_spoils_no_event(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text("[" * 100_000 + '\n{"ts": 1e999}\n3\n', encoding="utf-8")
+    EventLog(path, lambda: 1.0).log("one", text="\ud83d")
+    assert [(e["type"], e["text"]) for e in events.read(path)] == [("one", "?")]
+
+
 def test_a_line_that_found_no_room_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "write", lambda handle, data: len(data) - 1)
     with pytest.raises(FatalError, match="disk is full"):

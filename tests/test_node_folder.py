@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from dr import node_folder
 from dr.contract import Context, NodeType, State
+from dr.errors import FormatError
 from dr.layout import NodeFolder
 from dr.node_folder import ProcessRecord
 
@@ -27,6 +29,26 @@ def attempted(path: Path, outcome: str | None = "done", *, memory: bool = False)
 
 def names(path: Path) -> set[str]:
     return {p.name for p in path.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("pid", "x"),
+        ("group", {}),
+        ("tries", None),
+        ("start", "x"),
+        ("reservation", [1]),
+        ("outcome", "won"),
+        ("argv", "x"),
+    ],
+)
+def test_a_process_record_of_the_wrong_types_is_told(tmp_path: Path, key: str, value: object) -> None:
+    folder = attempted(tmp_path)
+    data = json.loads(folder.process.read_text(encoding="utf-8"))
+    folder.process.write_text(json.dumps({**data, key: value}), encoding="utf-8")
+    with pytest.raises(FormatError, match=r"process\.json"):
+        node_folder.read_record(folder)
 
 
 class Killed(BaseException):

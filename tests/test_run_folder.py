@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def test_a_run_that_is_held_is_not_replaced(tmp_path: Path) -> None:
     assert folder.run.exists()
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 2}', '{"format": 1}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000, '{"format": 2}', '{"format": 1}'])
 def test_a_record_that_cannot_be_read_says_so_and_holds_the_lock_all_the_same(tmp_path: Path, text: str) -> None:
     folder = made(Root(tmp_path))
     folder.run.write_text(text, encoding="utf-8")
@@ -47,6 +48,42 @@ def test_a_record_that_cannot_be_read_says_so_and_holds_the_lock_all_the_same(tm
         run_folder.read_record(folder)
     with run_folder.lock(folder), pytest.raises(LockedError), run_folder.lock(folder):
         pass
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("task", None),
+        ("language", "fr"),
+        ("settings", None),
+        ("runner", [1]),
+        ("original", True),
+        ("seconds", "x"),
+        ("rounds", [1]),
+        ("rounds", [{}]),
+        ("revisions", {"a": 1}),
+        ("revisions", [{"revision": 1}]),
+        ("handled", [1]),
+        ("intent", {"nodes": []}),
+    ],
+)
+def test_a_record_with_a_value_that_means_nothing_says_which(tmp_path: Path, key: str, value: object) -> None:
+    folder = made(Root(tmp_path))
+    data = json.loads(folder.run.read_text(encoding="utf-8"))
+    folder.run.write_text(json.dumps({**data, key: value}), encoding="utf-8")
+    with pytest.raises(FormatError, match=r"run\.json"):
+        run_folder.read_record(folder)
+
+
+def test_an_infinite_number_is_no_record_and_half_a_surrogate_pair_is_shown_as_unknown(tmp_path: Path) -> None:
+    folder = made(Root(tmp_path), seconds=2.5, notes=["x"])
+    text = folder.run.read_text(encoding="utf-8")
+    for number in ("1e999", "NaN", "-Infinity"):
+        folder.run.write_text(text.replace("2.5", number), encoding="utf-8")
+        with pytest.raises(FormatError, match="no finite number"):
+            run_folder.read_record(folder)
+    folder.run.write_text(text.replace('"x"', '"\\ud83d x"'), encoding="utf-8")
+    assert run_folder.read_record(folder).notes == ["? x"]
 
 
 def test_a_folder_without_a_run_does_not_send_to_resume(tmp_path: Path) -> None:

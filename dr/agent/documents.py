@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from dr.agent.unreadable import Unreadable
 from dr.contract import Passage
+from dr.errors import DrError
 
 # What divides and decodes text is imported once the first file is read: start-up CPU is what bounds a wide DAG.
 if TYPE_CHECKING:
@@ -155,6 +156,10 @@ def document_of(data: bytes, place: str, kind: str, name: str = "", charset: str
             raise Unreadable("empty")
     except Unreadable as error:
         raise error.at(place) from error
+    except (DrError, ImportError):
+        raise
+    except Exception as error:  # readers meet hostile bytes: what one cannot take costs this document only
+        raise Unreadable("reader_failed", place, detail=type(error).__name__) from error
     digest = hashlib.sha256(data).hexdigest()
     title = parsed.title or Path(name).stem or place
     passages = [Passage("", kind, place, digest, title, dict(locator), text) for text, locator in packed]

@@ -46,6 +46,7 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "docx_broken": ("DOCX 已损坏（{detail}）", "the DOCX is broken ({detail})"),
     "docx_bomb": ("DOCX 解压后太大（超过 {limit} MB）", "the DOCX is too large when unpacked (over {limit} MB)"),
+    "reader_failed": ("无法解析它的内容（{detail}）", "its content cannot be parsed ({detail})"),
     "html_broken": ("HTML 无法解析（{detail}）", "the HTML cannot be parsed ({detail})"),
     "all_failed": ("没有一个来源可读：{reasons}", "no source could be read: {reasons}"),
     # why a page cannot be fetched

@@ -231,6 +231,15 @@ def test_hostile_docx_says_so(tmp_path: Path) -> None:
 # --- what is no text
 
 
+def test_a_file_that_its_reader_cannot_take_costs_no_other(tmp_path: Path) -> None:
+    make.docx(tmp_path / "a.docx", "<w:p>" * 50_000 + "</w:p>" * 50_000)
+    write(tmp_path / "b.md", "The bridge is 80 metres long.")
+    assert why(tmp_path / "a.docx") == "reader_failed"
+    corpus = read_corpus([tmp_path], "local")
+    assert [d.title for d in corpus.documents] == ["b"]
+    assert reasons(corpus) == ["reader_failed"]
+
+
 def test_binary_and_empty_files_say_so(tmp_path: Path) -> None:
     assert why(write(tmp_path / "x.bin", bytes(range(256)) * 20)) == "binary"
     assert why(write(tmp_path / "x", os.urandom(4000).replace(b"\x00", b"\x01"))) == "binary"

@@ -127,6 +127,7 @@ class Session:
         self._say_notes()
 
     def drive(self, **how: Any) -> None:
+        publish.say_state(self.folder, self.run.record.language, "running")
         with publish.LivePage(self.folder), _signals(self.runner):
             self.runner.drive(**how)
 
@@ -134,6 +135,7 @@ class Session:
         """End every process of the run and leave it resumable."""
         self.runner.put_back()
         self.run.change(status="interrupted", reason="interrupted", ended=time.time())
+        publish.say_state(self.folder, self.run.record.language, "interrupted")
         publish.last_page(self.folder)
         self.log.log("run.interrupted")
 

@@ -437,6 +437,12 @@ WORDS: dict[str, tuple[str, str]] = {
     "page_back": ("回到正文：", "Back to the text:"),
     "page_close": ("关闭，留在原处", "Close and stay here"),
     "partial": ("部分完成", "partial"),
+    # how far a run came, in its folder's README.md
+    "run_completed": ("✓ 已完成：报告见 report.md", "✓ Complete: the report is report.md"),
+    "run_partial": ("◐ 部分完成：报告 report.md 写明了缺口", "◐ Partial: report.md names what is missing"),
+    "run_failed": ("✗ 失败：report.md 写明了尝试过什么", "✗ Failed: report.md says what was tried"),
+    "run_interrupted": ("‖ 已中断，可以用 resume 继续", "‖ Interrupted: resume goes on"),
+    "run_running": ("▸ 运行中（若已没有进程：resume 继续）", "▸ Running (if no process is left: resume goes on)"),
     # verify
     "verify_differs": (
         "报告中的核对结果与现在重新核对的结果不同：报告写成后文件被改动过",

@@ -241,3 +241,13 @@ def test_a_mark_taken_back_runs_the_node_and_its_descendants_again(lab: Lab) -> 
     starts = [e["node"] for e in events(root, "t") if e["type"] == "attempt.start"]
     assert sorted(starts) == ["A", "A", "B", "B", "C"]
     assert (root / "temp/dr_t/A/attempt1/conclusion.md").exists()
+
+
+def test_the_folder_says_at_its_top_how_far_the_run_came(lab: Lab) -> None:
+    root = lab.root.path
+    plan(root / "p.md", ["A | ok | -", "B | crash | -"])
+    options = ["--agent", MIXED, "--max-rounds", "1", "--on-failure", "skip"]
+    assert dr(root, "run", "--dag", "p.md", "--task", "t", *options, DR_NODE_ATTEMPTS="1").code == 3
+    readme = (root / "temp/dr_t/README.md").read_text(encoding="utf-8")
+    assert "Partial" in readme.splitlines()[2]
+    assert "`report.md`" in readme

@@ -157,19 +157,20 @@ def _with_verb(argv: Sequence[str], parser: argparse.ArgumentParser) -> list[str
 
 def main(argv: Sequence[str]) -> int:
     """Run one verb. Returns the documented exit code; prints through the terminal only."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")
     parser = build_parser()
     try:
         options = vars(parser.parse_args(_with_verb(argv, parser)))
+        root = Root(_resolved(Path(options.pop("root") or os.environ.get("DR_ROOT") or HOME)))
     except SystemExit as stop:  # argparse's way to say: usage was printed
         return int(stop.code or 0)
     except UsageError as error:
         Terminal(as_json="--json" in argv, quiet=False).error(error)
         return EXIT_USAGE
     verb = options.pop("verb")
-    root = Root(Path(options.pop("root") or os.environ.get("DR_ROOT") or HOME).resolve())
     terminal = Terminal(as_json=options.pop("json"), quiet=options.pop("quiet"))
     flags = {k.removeprefix("set."): options.pop(k) for k in list(options) if k.startswith("set.")}
     from dr import commands
@@ -212,6 +213,24 @@ def main(argv: Sequence[str]) -> int:
         return EXIT_BUG
 
 
+def _open_closed_streams() -> None:
+    """A caller may have closed stdin, stdout or stderr: then the next file that is opened would stand in its place."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            if os.open(os.devnull, os.O_RDWR) == number and getattr(sys, name) is None:
+                setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+
+
+def _resolved(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError) as error:  # no current directory any more; a loop of links; a NUL
+        wrong = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"use {path} as root", wrong, "give an absolute path of a folder with --root") from error
+
+
 def _write_bug_report(argv: Sequence[str], root: Root) -> Path | None:
     import platform
     import tempfile
@@ -223,9 +242,9 @@ def _write_bug_report(argv: Sequence[str], root: Root) -> Path | None:
     for folder in (root.temp, Path(tempfile.gettempdir())):
         try:
             handle, name = tempfile.mkstemp(prefix="dr_bug_", suffix=".md", dir=folder)
+            with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as stream:
+                stream.write(text)
         except OSError:
             continue
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
         return Path(name)
     return None

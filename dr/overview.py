@@ -114,8 +114,9 @@ def row(folder: RunFolder) -> dict[str, Any]:
 
     try:
         record = run_folder.read_record(folder)
-    except DrError as error:
-        return {"task": folder.task, "status": "unreadable", "reason": error.wrong, "question": ""}
+    except (DrError, OSError) as error:
+        why = error.wrong if isinstance(error, DrError) else error.strerror or str(error)
+        return {"task": folder.task, "status": "unreadable", "reason": why, "question": ""}
     return {
         "task": folder.task,
         "status": effective_status(record),

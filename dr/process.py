@@ -223,8 +223,12 @@ _row = _row_of_proc if sys.platform == "linux" else _row_of_psutil
 
 
 def table(*, zombies: bool = False) -> list[Row]:
-    """All that run now; zombies only when asked for."""
-    return [row for pid in psutil.pids() if (row := _row(pid)) and (zombies or not row.zombie)]
+    """All that run now; zombies only when asked for. FatalError when the system shows none, not even this one."""
+    try:
+        pids = psutil.pids()
+    except (IndexError, OSError) as error:
+        raise FatalError("see which processes run", "the system shows none", "mount /proc") from error
+    return [row for pid in pids if (row := _row(pid)) and (zombies or not row.zombie)]
 
 
 def identify(pid: int) -> Identity | None:

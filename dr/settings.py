@@ -134,7 +134,7 @@ def _read_config(path: Path) -> dict[str, Any]:
 
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: bytes, or a date that does not exist
         raise UsageError(f"read {path}", f"not valid YAML ({error})", "compare with config.example.yaml") from error
     if data is None:
         return {}
@@ -193,7 +193,7 @@ def _convert(key: str, raw: Any, item: Any, origin: str) -> Any:
                 raise ValueError
         else:
             value = str(raw)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         raise UsageError(
             f"read {key} from {origin}", f"{raw!r} is not of type {kind.split(' ')[0]}", "correct the value"
         ) from None

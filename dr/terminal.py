@@ -85,8 +85,12 @@ class Terminal:
         sys.stdout.flush()
 
     def _err(self, text: str) -> None:
-        sys.stderr.write(_harmless(text) + "\n")
-        sys.stderr.flush()
+        """A run does not end because nobody reads its progress any more."""
+        try:
+            sys.stderr.write(_harmless(text) + "\n")
+            sys.stderr.flush()
+        except (OSError, ValueError):
+            self.quiet = True
 
 
 # All control characters but tab and line feed: a source or a question must not command the terminal it is shown on.

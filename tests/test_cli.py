@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from command import PROJECT, dr, plan
+from command import PROJECT, dr, plan, result
 from lab import AGENTS
 
 CASES = PROJECT / "tests" / "data"
@@ -85,6 +86,36 @@ def test_wrong_usage_as_json_is_one_object_too(tmp_path: Path, arguments: list[s
     done = dr(tmp_path, *arguments, "--json")
     assert (done.code, done.err) == (2, "")
     assert done.json()["error"] and done.json()["exit"] == 2
+
+
+def test_closed_streams_and_a_reader_that_leaves_end_no_run(tmp_path: Path) -> None:
+    plan(tmp_path / "p.md", ["A | ok | -"])
+    run = [sys.executable, str(PROJECT / "dr_runner.py"), "run", "--dag", str(tmp_path / "p.md"), "--agent", OK]
+    run += ["--max-rounds", "1", "--root", str(tmp_path)]
+    for task, redirection in (("closed", "<&- >&- 2>&-"), ("full", ">/dev/null 2>/dev/full")):
+        subprocess.run(["sh", "-c", f'"$@" {redirection}', "sh", *run, "--task", task], check=True)
+        assert result(tmp_path, task)["status"] == "completed"
+    reader, writer = os.pipe()
+    os.close(reader)
+    assert subprocess.run([*run, "--task", "left"], stdout=subprocess.DEVNULL, stderr=writer).returncode == 0
+    os.close(writer)
+    assert result(tmp_path, "left")["status"] == "completed"
+
+
+def test_a_folder_that_is_gone_is_no_traceback(tmp_path: Path) -> None:
+    script = 'mkdir gone && cd gone && rmdir "$PWD" && exec "$@"'
+    argv = ["sh", "-c", script, "sh", sys.executable, str(PROJECT / "dr_runner.py"), "status", "t", "--root", "here"]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == 2, done.stderr
+    assert "as root" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_run_that_cannot_be_read_hides_no_other_from_the_list(tmp_path: Path) -> None:
+    plan(tmp_path / "p.md", ["A | ok | -"])
+    assert dr(tmp_path, "plan", "--dag", "p.md", "--task", "t").code == 0
+    (tmp_path / "temp" / "dr_bad" / "run.json").mkdir(parents=True)
+    listed = dr(tmp_path, "list", "--json")
+    assert [(r["task"], r["status"]) for r in listed.json()["runs"]] == [("bad", "unreadable"), ("t", "planned")]
 
 
 def test_a_file_that_somebody_made_a_folder_is_named_and_is_no_bug(tmp_path: Path) -> None:
@@ -212,7 +243,6 @@ def test_help_names_every_verb(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arguments", [["--help"], ["check", str(CASES / "dag" / "canonical.md")], ["list"]])
 def test_fast_verbs_import_nothing_heavy(tmp_path: Path, arguments: list[str]) -> None:
     import os
-    import subprocess
 
     code = (
         "import sys; sys.argv = ['dr_runner.py', *sys.argv[1:]]; from dr.cli import main; main(sys.argv[1:]);"
@@ -229,7 +259,6 @@ def test_fast_verbs_import_nothing_heavy(tmp_path: Path, arguments: list[str]) -
 
 def test_next_can_be_run_as_printed_wherever_one_stands(tmp_path: Path) -> None:
     import shlex
-    import subprocess
 
     (tmp_path / "temp" / "dr_t").mkdir(parents=True)
     plan(tmp_path / "temp/dr_t/dag.md", ["A | ok | -", "B | ok | A"])
@@ -282,7 +311,6 @@ def test_status_of_many_nodes_fits_and_ends_with_the_next_command(tmp_path: Path
 
 
 def test_missing_packages_are_said_and_are_no_bug(tmp_path: Path) -> None:
-    import subprocess
 
     code = (
         "import sys, importlib.util as u; found = u.find_spec;"

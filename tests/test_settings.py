@@ -49,6 +49,13 @@ def test_a_wrong_file_is_a_usage_error_that_names_the_fault(tmp_path: Path, text
         load(tmp_path, {}, {})
 
 
+@pytest.mark.parametrize("text", ["max_parallel: .inf", "a: " + "[" * 5000, "a: 2024-99-99"])
+def test_a_hostile_file_is_a_usage_error_too(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=r"config\.yaml"):
+        load(tmp_path, {}, {})
+
+
 def test_an_unknown_variable_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="DR_MAX_PARALEL"):
         load(tmp_path, {}, {"DR_MAX_PARALEL": "3", "PATH": "/bin"})

@@ -11,27 +11,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from dr import agent_usage, node_folder, watch
 from dr.attempts import Attempts, Ended
 from dr.browser_lock import BrowserLock
 from dr.collect import Collected, collect, conclude
 from dr.conclusion import short_form
-from dr.contract import Context, NodeType, State, fold
-from dr.dag import Dag
+from dr.contract import Context, NodeType, State
 from dr.dag_file import DagFile
 from dr.errors import EXIT_FATAL, DrError, FatalError
 from dr.events import EventLog
 from dr.layout import NodeFolder, RunFolder
-from dr.machine import Failure, PlanMachine
+from dr.machine import PlanMachine
 from dr.node_folder import ProcessRecord
 from dr.output import MODEL_ERROR
 from dr.plan import Event, Step
-from dr.planning import Deepening, Planner, node_of
+from dr.planning import Planner
+from dr.revising import Hands, Revising
 from dr.run_folder import Run
 from dr.settings import Settings
-from dr.thinking import Thought
 from dr.words import say
 
 RESERVE = 0.85  # of the time and token budgets; the rest is kept for the report
@@ -62,7 +60,7 @@ class Runner:
         deepens: bool = True,
     ) -> None:
         self.run, self.dag_file, self.machine, self.attempts = run, dag_file, machine, attempts
-        self.planner, self.log, self.settings, self.deepens = planner, log, settings, deepens
+        self.log, self.settings, self.deepens = log, settings, deepens
         self.folder: RunFolder = run.folder
         self.language = run.record.language
         self.interrupted = False
@@ -71,12 +69,10 @@ class Runner:
         self._tokens = 0
         self.browser = BrowserLock()
         self._waiting: set[str] = set()  # nodes that wait for the browser
-        self._thought: Thought | None = None  # a planner that takes long is at work
-        self._asked: list[str] = []  # failed nodes that it is asked about
-        self.on_thought: Callable[[], None] = lambda: None
         self.on_done: Callable[[], None] = lambda: None
-        self._said_enough = False  # it saw no need to deepen, and nothing has happened since
         self._cut: str | None = None  # the budget of the run as a whole that is spent
+        hands = Hands(self.end, self.unsettled, attempts.wake)
+        self.revising = Revising(run, dag_file, machine, planner, log, settings, hands)
         machine.listen(self._on_machine_event)
 
     # -- the loop -------------------------------------------------------------------------------------------------
@@ -92,7 +88,7 @@ class Runner:
                 continue
             for ended in self.attempts.wait():
                 self.settle(ended)
-            self._take_thought()
+            self.revising.take_thought()
             self.check_budgets()
             self.dag_file.flush()
 
@@ -103,7 +99,7 @@ class Runner:
 
     def _is_still(self) -> bool:
         """Nothing runs, is thought about, or waits for what will come free by itself."""
-        return not (self.attempts or self._again or self._waiting or self._thought)
+        return not (self.attempts or self._again or self._waiting or self.revising.thinking)
 
     def launch_ready(self) -> None:
         waited, self._waiting = self._waiting, set()
@@ -143,7 +139,8 @@ class Runner:
                     self.machine.skip(step.id, self.machine.spent_on_starts or "not_reached")
             return False
         found = any(s is State.DONE for s in self.machine.states.values())
-        return found and self.deepens and self.machine.spent is None and not self._said_enough and self._deepen()
+        enough = self.machine.spent is not None or self.revising.said_enough
+        return found and self.deepens and not enough and self.revising.deepen()
 
     def _how(self, node_id: str) -> _Again:
         """How a pending node starts: anew, or where an earlier runner was interrupted."""
@@ -202,7 +199,7 @@ class Runner:
     def settle(self, ended: Ended) -> None:
         """An attempt ended: a conclusion, another attempt, or a failed node."""
         self.changes += 1
-        self._said_enough = False
+        self.revising.said_enough = False
         folder, outcome = self.folder.node(ended.node_id), ended.outcome
         found = Collected("no_answer", None)
         if outcome.kind == watch.FINISHED:
@@ -253,27 +250,14 @@ class Runner:
         node_folder.write_record(self.folder.node(node_id), replace(record, outcome="failed", error=reason))
         self._log_end(node_id, record, "failed", reason)
         self.dag_file.mark(node_id, State.FAILED)
-        self._act_on(node_id, reason, self.machine.fail(node_id, reason, fatal=fatal))
+        self.revising.act_on(node_id, reason, self.machine.fail(node_id, reason, fatal=fatal))
 
     def decide(self, node_id: str) -> None:
         """A failure that an earlier runner recorded but did not live to deal with."""
         if self.machine.awaits(node_id):
-            self._act_on(node_id, self.machine.steps[node_id].error or "", self.machine.decide(node_id))
+            self.revising.act_on(node_id, self.machine.steps[node_id].error or "", self.machine.decide(node_id))
         elif self.machine.states.get(node_id) is State.FAILED:  # the plan for another one has dealt with it
             self.run.change(handled=[*self.run.record.handled, node_id])
-
-    def _act_on(self, node_id: str, reason: str, decision: Failure) -> None:
-        if decision is Failure.ASK_PLANNER and self.planner().slow:
-            self._asked.append(node_id)
-            if self._thought is None:
-                self._ask_planner()
-            return
-        handled = [*self.run.record.handled, node_id]
-        if decision is Failure.ASK_PLANNER:
-            self._replan(reason, handled)
-        self.run.change(handled=handled, replans_used=self.machine.replans_used)
-        if self.machine.ended:
-            self.end(self.unsettled(), self.machine.ended[1])
 
     def unsettled(self) -> list[str]:
         """Nodes with an attempt that runs, or that wait for another one."""
@@ -368,124 +352,6 @@ class Runner:
         self.log.log(
             "attempt.end", node=node_id, attempt=record.attempt, outcome=outcome, seconds=seconds, reason=reason
         )
-
-    # -- the plan changes -----------------------------------------------------------------------------------------
-
-    def _replan(self, error: str, handled: list[str]) -> None:
-        try:
-            known = list(self.machine.history), error, self.machine.remaining()
-            new = self.planner().replan(self.run.record.question, *known)
-        except Exception as failure:  # noqa: BLE001 - a planner is foreign code; the run ends and says why
-            self.machine.planner_failed(f"{type(failure).__name__}: {failure}")
-            return
-        self._revise(new, error, handled)
-
-    def _ask_planner(self) -> None:
-        """A planner that takes long: the other nodes go on; what they and a person did meanwhile is kept."""
-        asked, question = list(self._asked), self.run.record.question
-        error = self.machine.steps[asked[-1]].error or ""
-        history, remaining = ([replace(s) for s in steps] for steps in (self.machine.history, self.machine.remaining()))
-        known = {step.id for step in remaining}
-
-        def ask() -> list[Step]:
-            return self.planner().replan(question, history, error, remaining)
-
-        def apply(answer: Callable[[], list[Step]]) -> None:
-            self._asked = [i for i in self._asked if self.machine.awaits(i)]
-            if not self._asked:
-                return  # an edit has dealt with it
-            if set(self._asked) - set(asked):
-                self._ask_planner()  # more failed meanwhile, of which it did not know
-                return
-            handled, self._asked = [*self.run.record.handled, *self._asked], []
-            try:
-                new = [s for s in answer() if s.id not in known or s.id in self.machine.steps]
-            except Exception as failure:  # noqa: BLE001 - as in _replan
-                self.machine.planner_failed(f"{type(failure).__name__}: {failure}")
-            else:
-                meanwhile = [s for s in self.machine.remaining() if s.id not in known]
-                self._revise(new and [*new, *meanwhile], error, handled)
-            self.run.change(handled=handled, replans_used=self.machine.replans_used)
-            if self.machine.ended:
-                self.end(self.unsettled(), self.machine.ended[1])
-
-        self._thought = Thought(ask, self.attempts.wake, apply)
-
-    def _take_thought(self) -> None:
-        """What a planner came to meanwhile."""
-        if self._thought is not None and self._thought.done:
-            thought, self._thought = self._thought, None
-            thought.apply()
-            self.on_thought()
-
-    def forget_thought(self) -> None:
-        """Wait for a planner that was told to give up; its question is asked anew by the next runner."""
-        if self._thought is not None:
-            self._thought.join()
-            self._thought = None
-
-    def _revise(self, new: list[Step], error: str, handled: list[str]) -> None:
-        unwanted = self.machine.revise(new)
-        self.end(unwanted, "replanned")
-        if new:
-            difference = self.machine.revisions[-1]
-            dag = self.dag_file.dag.without([i for i in difference.removed if i not in self.machine.steps])
-            revised = [node_of(self.machine.steps[i]) for i in difference.revised]
-            for node in revised:  # first without what they wait for: that may be a node which is not there yet
-                node_folder.put_away(self.folder.node(node.id))
-                dag = dag.with_node(replace(node, depends_on=()))
-            if added := [node_of(self.machine.steps[i]) for i in difference.added]:
-                dag = dag.with_nodes(added, heading=dag.revision_heading(difference.revision, error))
-            for node in revised:
-                dag = dag.with_node(node)
-            revisions = [*self.run.record.revisions, difference.to_dict()]
-            facts = {"revisions": revisions, "handled": handled, "replans_used": self.machine.replans_used}
-            self._change_plan(dag, difference.added, facts)
-
-    def _deepen(self) -> bool:
-        rounds = self.run.record.rounds
-        original = self.run.record.original
-        room = 2 * original - (len(self.dag_file.dag.work_nodes) - original)
-        if len(rounds) >= self.settings.max_rounds or room <= 0:
-            why = "deepen_rounds" if len(rounds) >= self.settings.max_rounds else "deepen_room"
-            return self._no_deepening(say(self.language, why))
-        found = {str(i): str(s.result) for i, s in self.machine.steps.items() if self.machine.states[i] is State.DONE}
-        planner, asked = self.planner(), (self.run.record.question, self.dag_file.dag, found, len(rounds) + 1, room)
-        if not planner.slow:
-            return self._deepened(planner.deepen(*asked), room)
-        self._thought = Thought(
-            lambda: planner.deepen(*asked), self.attempts.wake, lambda answer: self._deepened_later(answer(), room)
-        )
-        return True
-
-    def _deepened_later(self, deepening: Deepening, room: int) -> None:
-        self._said_enough = self.machine.spent is not None or not self._deepened(deepening, room)
-
-    def _deepened(self, deepening: Deepening, room: int) -> bool:
-        rounds = self.run.record.rounds
-        taken = {fold(i) for i in self.dag_file.dag.ids}  # also by nodes that a person added meanwhile
-        steps = [s for s in deepening.steps if fold(str(s.id)) not in taken][:room]
-        if not steps:
-            return self._no_deepening(deepening.reason)
-        dag = self.dag_file.dag
-        heading = dag.deepening_heading(len(rounds), deepening.reason)
-        new = {"round": len(rounds) + 1, "nodes": [s.id for s in steps], "why": deepening.reason}
-        dag = dag.with_nodes([node_of(s) for s in steps], heading=heading)
-        self._change_plan(dag, [s.id for s in steps], {"rounds": [*rounds, new]})
-        self.machine.append(steps, deepening.reason)
-        return True
-
-    def _change_plan(self, dag: Dag, added: list[str], facts: dict[str, Any]) -> None:
-        """dag.md and run.json together: of a kill in between the intent tells (restore.complete_intent)."""
-        if added:
-            self.run.change(intent={"nodes": added, "facts": facts})
-        self.dag_file.replace(dag)
-        self.run.change(**facts, intent=None)
-
-    def _no_deepening(self, why: str) -> bool:
-        self.log.log("deepen.end", why=why)
-        self.run.change(notes=[*self.run.record.notes, why])
-        return False
 
     def take_edit(self, *, at_once: bool = False) -> bool:
         """An edit of dag.md by hand, if there is one. See dr/edits.py for what each kind does."""

@@ -55,7 +55,7 @@ class Session:
         planner: Planner | None = self.thinker
         ask = (lambda: planner) if planner is not None else _offline_planner
         self.runner = Runner(self.run, dag_file, machine, attempts, ask, self.log, settings, deepens=deepens)
-        self.runner.on_thought = self._say_notes
+        self.runner.revising.on_thought = self._say_notes
         self.follower: Follower | None = None
         if self.agent.transcript:  # GA's subagents leave no evidence: their source lines are followed meanwhile
             from dr.follow import Follower
@@ -165,7 +165,7 @@ class Session:
 
     def close(self, *, leave: bool = False) -> None:
         self._closing.set()
-        self.runner.forget_thought()
+        self.runner.revising.forget_thought()
         if self.follower is not None:
             self.follower.end()
         self.runner.attempts.close(leave=leave)

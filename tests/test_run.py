@@ -123,7 +123,7 @@ def test_the_time_budget_goes_to_the_report_with_what_there_is(lab: Lab) -> None
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])
 def test_an_interrupted_run_leaves_no_process_and_resumes(lab: Lab, number: int) -> None:
     root = lab.root.path
-    plan(root / "p.md", ["A | ok | -", "B | pause | -", "C | ok | A,B"])
+    plan(root / "p.md", ["A | ok | -", "B | pause=8 | -", "C | ok | A,B"])
     runner = start(root, "run", "--dag", "p.md", "--task", "t", "--agent", MIXED, "--max-rounds", "1")
     try:
         until(lambda: (root / "temp/dr_t/A/conclusion.md").exists() and bool(marked(root)), "A done, B running")
@@ -144,7 +144,7 @@ def test_an_interrupted_run_leaves_no_process_and_resumes(lab: Lab, number: int)
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_a_killed_runner_is_resumed_without_running_anything_twice(lab: Lab) -> None:
     root = lab.root.path
-    plan(root / "p.md", ["A | ok | -", "B | pause | -", "C | ok | A,B"])
+    plan(root / "p.md", ["A | ok | -", "B | pause=8 | -", "C | ok | A,B"])
     runner = start(root, "run", "--dag", "p.md", "--task", "t", "--agent", MIXED, "--max-rounds", "1")
     until(lambda: (root / "temp/dr_t/A/conclusion.md").exists() and bool(marked(root)), "A done, B running")
     runner.kill()
@@ -213,7 +213,7 @@ def test_a_second_runner_is_told_who_holds_the_task(lab: Lab) -> None:
 def test_edits_by_hand_during_a_run(lab: Lab) -> None:
     """A node added, a pending one removed, one skipped; an invalid edit is reported and passed over."""
     root = lab.root.path
-    plan(root / "p.md", ["A | pause | -", "B | ok | A", "C | ok | A", "D | ok | A"])
+    plan(root / "p.md", ["A | pause=12 | -", "B | ok | A", "C | ok | A", "D | ok | A"])
     runner = start(root, "run", "--dag", "p.md", "--task", "t", "--agent", MIXED, "--max-rounds", "1")
     dag = root / "temp/dr_t/dag.md"
     until(lambda: bool(marked(root)) and "[~]" in dag.read_text(encoding="utf-8"), "A runs")

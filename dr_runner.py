@@ -5,7 +5,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from dr.cli import main
-
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    try:
+        from dr.cli import main
+
+        code = main(sys.argv[1:])
+    except KeyboardInterrupt:  # while it is still being loaded, or already over
+        code = 130
+    raise SystemExit(code)

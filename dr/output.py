@@ -124,6 +124,7 @@ def _trimmed(text: str, end: int) -> int:
 _ERROR_LINE = r"!!!Error|\[!!! .* !!!\]\s*\Z|\[!!! output truncated: .*\]\s*\Z"
 # An error event in the middle of a stream is put behind the words before it, without even a space.
 _GLUED_ERROR = r"[^\s\"'`“‘「『(（]!!!Error: [^\n。！？`]*\Z"
+_TRACEBACK = "Traceback (most recent call last):\n"  # what an agent's own failure looks like where it writes its output
 _LONG_INTRODUCTION = 120  # characters before a heading that are more than "here is the result"
 _UNREADABLE = 0.2  # share of U+FFFD from which a text is not one
 
@@ -136,7 +137,7 @@ def _judged(said: Said) -> tuple[str, str]:
     if ASK_USER in said.tools:
         return ASKED_USER, ""
     answer, marked = _from_mark(said.text)
-    if _has_error(answer):
+    if _has_error(answer) or (not marked and answer.startswith(_TRACEBACK)):
         return MODEL_ERROR, ""
     content = answer.removeprefix(CONCLUSION_MARK)
     if is_template(content):

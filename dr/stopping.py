@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 
 from dr import process, run_folder
@@ -42,11 +43,15 @@ def stop(root: Root, folder: RunFolder, settings: Settings) -> str:
 
 def _end_runner(folder: RunFolder, runner: Identity) -> None:
     process.send(runner, process.SOFT)
+    if wake := getattr(signal, "SIGCONT", None):
+        process.send(runner, wake)  # one that Ctrl-Z suspended hears nothing else
     with Waiter() as waiter:
         waiter.add("runner", runner)
         waiter.wait(PATIENCE_S)
     if process.alive(runner):
-        raise DrError(f"stop task {folder.task}", f"its runner, process {runner.pid}, does not end", "end it by hand")
+        raise DrError(
+            f"stop task {folder.task}", f"its runner, process {runner.pid}, does not end", f"kill {runner.pid}"
+        )
 
 
 def _is_over(folder: RunFolder) -> bool:

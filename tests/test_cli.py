@@ -102,6 +102,20 @@ def test_closed_streams_and_a_reader_that_leaves_end_no_run(tmp_path: Path) -> N
     assert result(tmp_path, "left")["status"] == "completed"
 
 
+def test_ctrl_c_while_the_program_is_loaded_is_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import signal, sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name == 'dr.cli':\n"
+        "            signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder())\n",
+        encoding="utf-8",
+    )
+    done = dr(tmp_path, "list", PYTHONPATH=str(tmp_path))
+    assert (done.code, done.out, done.err) == (130, "", "")
+
+
 def test_a_folder_that_is_gone_is_no_traceback(tmp_path: Path) -> None:
     script = 'mkdir gone && cd gone && rmdir "$PWD" && exec "$@"'
     argv = ["sh", "-c", script, "sh", sys.executable, str(PROJECT / "dr_runner.py"), "status", "t", "--root", "here"]

@@ -37,6 +37,7 @@ DRAFT = Turn(
         )
     ],
 )
+TRACEBACK = 'Traceback (most recent call last):\n  File "agentmain.py", line 3, in <module>\nKeyError: 7\n'
 FORMS = [(era, verbose) for era in ERAS for verbose in (False, True)]
 every_form = pytest.mark.parametrize(
     ("era", "verbose"), FORMS, ids=[f"{era.name}-{'verbose' if verbose else 'plain'}" for era, verbose in FORMS]
@@ -228,6 +229,7 @@ def test_templates(era: Era, verbose: bool, template: str) -> None:
         ("\nTurn 1 ...\n\nI read the page.\n🛠️ web_scan({})\n\n\n[ROUND END]\n", bad("no_answer")),
         ("!!!Error: HTTP 500\n\n[ROUND END]\n", bad("model_error")),
         ("Turn 1 ...\n\n!!!Error: HTTP 401 Unauthorized\n\n\n[ROUND END]\n", bad("model_error")),
+        (TRACEBACK + "\n[ROUND END]\n", bad("model_error")),
     ],
 )
 def test_no_conclusion(text: str, expected: Extract) -> None:
@@ -265,6 +267,11 @@ def test_texts_that_are_no_transcript(text: str, conclusion: str) -> None:
     found = extract(text)
     assert (found.verdict, found.conclusion) == ("ok", conclusion)
     assert extract(conclusion).conclusion == conclusion
+
+
+def test_a_conclusion_may_show_a_traceback() -> None:
+    text = f"[结论] The script fails with a KeyError.\n\n{TRACEBACK}"
+    assert extract(f"{TRACEBACK}\n{text}\n[ROUND END]\n") == Extract(True, "ok", text.strip())
 
 
 def test_bytes_that_are_no_text() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
 from command import dr, plan, start
 from lab import AGENTS, Lab, marked, until
 
@@ -38,6 +40,20 @@ def test_a_detached_runner_holds_the_run_before_start_returns(lab: Lab) -> None:
     dr(root, "poll", "t", "--wait", "0.1")
     until(lambda: (root / "temp/dr_t/report.md").exists() and run_json(root)["runner"] is None, "its report")
     assert run_json(root)["status"] == "completed"
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process is suspended here")
+def test_a_suspended_runner_is_stopped_too(lab: Lab) -> None:
+    """Ctrl-Z, then `stop`: a suspended process would hear nothing of it."""
+    root = lab.root.path
+    plan(root / "p.md", ["A | hang | -"])
+    runner = start(root, "run", "--dag", "p.md", "--task", "t", "--agent", MIXED)
+    until(lambda: bool(marked(root)), "A runs")
+    runner.send_signal(signal.SIGSTOP)
+    assert dr(root, "stop", "t", "--json").json()["ended"] == "runner"
+    assert runner.wait(60) == 130
+    assert not marked(root)
+    assert run_json(root)["status"] == "interrupted"
 
 
 def test_a_second_background_runner_is_an_error_of_start(lab: Lab) -> None:

@@ -85,7 +85,9 @@ def json_text(data: Any) -> str:
 
 def read_text(path: Path) -> str:
     """Text of a file that others may have written: BOM dropped, undecodable bytes replaced, newlines as `\\n`."""
-    text = path.read_bytes().decode("utf-8-sig", errors="replace")
+    data = path.read_bytes()
+    wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))  # what a Windows shell or editor writes; no UTF-8 begins so
+    text = data.decode("utf-16" if wide else "utf-8-sig", errors="replace")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -116,6 +116,13 @@ def test_ctrl_c_while_the_program_is_loaded_is_no_traceback(tmp_path: Path) -> N
     assert (done.code, done.out, done.err) == (130, "", "")
 
 
+@pytest.mark.parametrize("charset", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_plan_is_read_in_the_encodings_that_windows_writes(tmp_path: Path, charset: str) -> None:
+    text = plan(tmp_path / "p.md", ["A | 容量是多少 | -"]).read_text(encoding="utf-8")
+    (tmp_path / "p.md").write_bytes(text.replace("\n", "\r\n").encode(charset))
+    assert dr(tmp_path, "check", "p.md", "--json").json()["nodes"][0]["sub_question"] == "容量是多少"
+
+
 def test_a_folder_that_is_gone_is_no_traceback(tmp_path: Path) -> None:
     script = 'mkdir gone && cd gone && rmdir "$PWD" && exec "$@"'
     argv = ["sh", "-c", script, "sh", sys.executable, str(PROJECT / "dr_runner.py"), "status", "t", "--root", "here"]

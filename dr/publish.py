@@ -76,11 +76,11 @@ class LivePage:
         sys.setswitchinterval(self._interval)
 
     def _work(self) -> None:
+        if self._over.wait(FIRST_PAGE_S):  # the first nodes are to be started first
+            return
         try:
             from dr import conflicts, findings, page, report  # noqa: F401 - what publish() needs, loaded meanwhile
         except ModuleNotFoundError:
-            return
-        if self._over.wait(FIRST_PAGE_S):
             return
         live = page.LivePage(self.folder)
         while not self._over.wait(_LOOK_S):

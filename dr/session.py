@@ -221,12 +221,21 @@ def opened(
 
 @contextmanager
 def _term_is_ctrl_c() -> Iterator[None]:
-    """SIGTERM ends our processes as Ctrl-C does, also outside the loop, while a report is written for one."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """SIGTERM and SIGHUP end our processes as Ctrl-C does, also outside the loop, while a report is written for one."""
+    before = {n: signal.signal(n, signal.default_int_handler) for n in _endings()}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _endings() -> list[signal.Signals]:
+    """How a system asks a program to end. A closed terminal counts, unless nohup has said that it does not."""
+    found = [signal.SIGTERM]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        found.append(signal.SIGHUP)
+    return found
 
 
 @contextmanager
@@ -238,7 +247,7 @@ def _signals(runner: Runner) -> Iterator[None]:
             raise KeyboardInterrupt
         runner.interrupt()
 
-    numbers = [signal.SIGINT, signal.SIGTERM] + ([signal.SIGBREAK] if hasattr(signal, "SIGBREAK") else [])
+    numbers = [signal.SIGINT, *_endings()] + ([signal.SIGBREAK] if hasattr(signal, "SIGBREAK") else [])
     before = {n: signal.signal(n, ask) for n in numbers}
     try:
         yield

@@ -120,14 +120,14 @@ def test_the_time_budget_goes_to_the_report_with_what_there_is(lab: Lab) -> None
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "term"])
-def test_an_interrupted_run_leaves_no_process_and_resumes(lab: Lab, number: int) -> None:
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_an_interrupted_run_leaves_no_process_and_resumes(lab: Lab, name: str) -> None:
     root = lab.root.path
     plan(root / "p.md", ["A | ok | -", "B | pause=8 | -", "C | ok | A,B"])
     runner = start(root, "run", "--dag", "p.md", "--task", "t", "--agent", MIXED, "--max-rounds", "1")
     try:
         until(lambda: (root / "temp/dr_t/A/conclusion.md").exists() and bool(marked(root)), "A done, B running")
-        runner.send_signal(number)
+        runner.send_signal(signal.Signals[name])
         assert runner.wait(60) == 130
     finally:
         runner.kill()

@@ -173,7 +173,7 @@ def _body(conclusion: str, most: int | None) -> str:
         return short_form(conclusion, most) if conclusion.strip() else ""
     parts = parse(conclusion)
     leads = f"\n\n→ {'; '.join(parts.leads)}" if parts.leads else ""
-    return (parts.body.strip() + leads).strip()
+    return ("\n\n".join([parts.body.strip(), *parts.notes]) + leads).strip()
 
 
 # -- what a reply must be ---------------------------------------------------------------------------------------------

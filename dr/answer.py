@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dr.cited import Cited
-from dr.language import content_terms, sentences, tokens
+from dr.language import content_terms, numbers, sentences, tokens
 from dr.quoting import answer_sentences
 from dr.references import pieces
 
@@ -28,11 +29,16 @@ class Quoted:
 
 
 def extractive(
-    question: str, nodes: Sequence[Cited], asked: Mapping[str, str] | None = None, limit: int = SENTENCES
+    question: str,
+    nodes: Sequence[Cited],
+    asked: Mapping[str, str] | None = None,
+    limit: int = SENTENCES,
+    conflicts: Sequence[Mapping[str, Any]] = (),
 ) -> list[Quoted]:
     """The sentences that answer the question best, best first, each for what it adds.
 
-    asked: node -> its own question.
+    asked: node -> its own question. conflicts: as dr.conflicts.find() gives them; of one that the answer touches every
+    side is heard.
     """
     candidates = [(quote, lead) for node in nodes for quote, lead in _candidates(node)]
     long = [(quote, lead) for quote, lead in candidates if len(set(tokens(quote.text))) >= _SHORT]
@@ -44,15 +50,42 @@ def extractive(
     chosen: list[Quoted] = []
     for text in answer_sentences(question, by_text, limit):
         quote = by_text[text]
-        if not any(len(words[quote] & words[c]) >= _SAME * len(words[quote]) for c in chosen):
+        if not any(_says(c, quote, words) for c in chosen):
             chosen.append(quote)
     heard = {quote.node for quote in chosen}
     own = {node: set(content_terms(text)) - set(content_terms(question)) for node, text in (asked or {}).items()}
     leads = (quote for quote, lead in candidates if lead and quote.node not in heard)
     others = (quote for quote in leads if own.get(quote.node, set()) & words[quote])
-    fresh = [q for q in others if not any(len(words[q] & words[c]) >= _SAME * len(words[q]) for c in chosen)]
+    fresh = [q for q in others if not any(_says(c, q, words) for c in chosen)]
     chosen += fresh[: max(0, min(limit, _FILLED) - len(chosen))]
+    for conflict in conflicts:
+        _hear_every_side(conflict, chosen, [quote for quote, _ in candidates])
     return chosen or [quote for quote, _ in candidates[:1]]
+
+
+def _says(one: Quoted, other: Quoted, words: Mapping[Quoted, frozenset[str]]) -> bool:
+    """Whether `one` says all that `other` does; another number is another statement."""
+    shared = len(words[one] & words[other]) >= _SAME * len(words[other])
+    return shared and set(numbers(other.text)) <= set(numbers(one.text))
+
+
+def _hear_every_side(conflict: Mapping[str, Any], chosen: list[Quoted], candidates: Sequence[Quoted]) -> None:
+    """Put behind the sentence that gives one of the values one for each other value."""
+    sides: dict[str, list[Quoted]] = {}
+    for value in conflict.get("values") or ():
+        sides.setdefault(str(value.get("value")), []).extend(q for q in candidates if gives(q, value))
+    heard = {value for value, quotes in sides.items() if any(q in chosen for q in quotes)}
+    if not heard:
+        return
+    at = 1 + max(i for i, q in enumerate(chosen) if any(q in sides[value] for value in heard))
+    chosen[at:at] = dict.fromkeys(quotes[0] for value, quotes in sides.items() if value not in heard and quotes)
+
+
+def gives(quote: Quoted, value: Mapping[str, Any]) -> bool:
+    """Whether it is the sentence in which a value of a conflict stands."""
+    sentence = _one_line(str(value.get("sentence") or ""))
+    same = quote.node == value.get("node") and str(value.get("citation") or "").strip("[]") in quote.ids
+    return same and bool(sentence) and sentence in quote.text
 
 
 def _candidates(node: Cited) -> list[tuple[Quoted, bool]]:

@@ -48,10 +48,11 @@ class Cited:
     leads: tuple[str, ...] = ()
     by_id: Mapping[str, tuple[Source, ...]] = field(default_factory=dict)
     listed: tuple[Source, ...] = ()  # of the source lines, in their order
+    notes: tuple[str, ...] = ()  # of the subagent on its own work
 
     @property
     def texts(self) -> list[str]:
-        """All that it says: the conclusion, and the titles and quotes of its sources."""
+        """All that it says: the conclusion, and the titles and quotes of its sources; its notes say nothing."""
         return [self.body, *(text for source in self.listed for text in (source.title, source.quote))]
 
 
@@ -87,7 +88,7 @@ def cited(
             by_id[citation_id] = (*by_id.get(citation_id, ()), source)
     for citation_id, passage in by_evidence.items():
         by_id.setdefault(citation_id, (_from_evidence(passage, ""),))
-    return Cited(node, conclusion.body, tuple(conclusion.leads), by_id, tuple(listed))
+    return Cited(node, conclusion.body, tuple(conclusion.leads), by_id, tuple(listed), tuple(conclusion.notes))
 
 
 def find_snapshots(folder: RunFolder) -> dict[str, Path]:

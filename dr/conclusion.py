@@ -15,17 +15,22 @@ __all__ = ["Conclusion", "SourceLine", "parse", "reservations", "short_form", "s
 NO_MARKER, ONE_SENTENCE, OVER_LONG, NO_SOURCE = "no_marker", "one_sentence", "over_long", "no_source"
 
 _LEADS = r"(?i)[ \t>]*(?:[-*+•][ \t]+)?\*{0,2}(?:线索|後續線索|Leads?)\*{0,2}[ \t]*[:：]\*{0,2}(.*)\Z"
+_NOTE = r"[ \t]*(?:注|Note)[:：][ \t]*(.*)\Z"
 _CJK = "[\u3400-\u9fff]"
 _WIDE_END = "[\u2018-\u201d\u3000-\u303f\u3400-\u9fff\uff00-\uffef]\\Z"  # no space follows these
 
 
 @dataclass(frozen=True)
 class Conclusion:
-    """body: without mark, leads and source lines; citation ids are still in it. leads: titles worth following."""
+    """body: without mark, notes, leads and source lines; citation ids are still in it. leads: titles worth following.
+
+    notes: what the subagent says of its own work, without `Note:`; nothing of it counts as said of the question.
+    """
 
     body: str
     leads: list[str] = field(default_factory=list)
     sources: list[SourceLine] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 def parse(text: str) -> Conclusion:
@@ -37,7 +42,21 @@ def parse(text: str) -> Conclusion:
             leads += [lead for part in re.split(r"[；;]", found[1]) if (lead := part.strip(" \t.。"))]
         else:
             body.append(line)
-    return Conclusion(_without_mark("\n".join(body)), leads, parse_sources(text))
+    said, notes = _notes_apart(_without_mark("\n".join(body)))
+    return Conclusion(said, leads, parse_sources(text), notes)
+
+
+def _notes_apart(body: str) -> tuple[str, list[str]]:
+    """The body without its notes, and these. What cites a source is no note, nor is what a conclusion begins with."""
+    paragraphs = re.split(r"(\n(?:[ \t]*\n)+)", body)  # every other one is the space between two
+    kept, notes = paragraphs[:1], list[str]()
+    for space, paragraph in zip(paragraphs[1::2], paragraphs[2::2], strict=True):
+        note = re.match(_NOTE, paragraph, re.DOTALL)
+        if note and not re.search(CITATION, paragraph):
+            notes += filter(None, [_one_line(note[1])])
+        else:
+            kept += [space, paragraph]
+    return "".join(kept).strip() if notes else body, notes
 
 
 def short_form(text: str, limit: int = PARENT_CONCLUSION_CHARS) -> str:

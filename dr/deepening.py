@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from dr import conclusion
+from dr.conflicts import clash, shown, topic
 from dr.contract import NodeType, fold, join_sources, split_sources
 from dr.dag import Node
 from dr.gaps import open_terms
-from dr.language import content_words, detect, names, normalise, repeats, sentences, similar, tokens
+from dr.language import detect, names, normalise, repeats, sentences
 from dr.plan import Step
 from dr.planning import Deepening
-from dr.quantities import Quantity, quantities, same
+from dr.quantities import Quantity
 from dr.words import say
 
 PER_NODE = 2  # leads followed of one conclusion in one round
 PER_ROUND = 6
 _WORD_CHARS = 24
-_ALIKE = 0.6  # words two sentences share when they speak of the same quantity
 _OPEN_SHOWN = 4
 
 
@@ -185,8 +185,8 @@ def _contradictions(answered: Sequence[Node], parts: Mapping[str, conclusion.Con
         found = _conflict(parts[one.id].body, parts[other.id].body)
         if found is None:
             continue
-        sentence, first, second = found
-        topic = "、".join(content_words(sentence)[:6]) if lang == "zh" else " ".join(content_words(sentence)[:8])
+        about = topic(*found)
+        first, second = (shown(quantity) for _, quantity in found)
         sources = list(dict.fromkeys([*split_sources(one.source), *split_sources(other.source)]))
         wishes.append(
             _Wish(
@@ -194,37 +194,26 @@ def _contradictions(answered: Sequence[Node], parts: Mapping[str, conclusion.Con
                 (one, other),
                 join_sources(sources),
                 one.type,
-                say(lang, "deepen_conflict", topic=topic, one=first.raw.strip(), other=second.raw.strip()),
-                say(lang, "deepen_why_conflict", one=first.raw.strip(), other=second.raw.strip()),
+                say(lang, "deepen_conflict", topic=about, one=first, other=second),
+                say(lang, "deepen_why_conflict", one=first, other=second),
             )
         )
     return wishes[:PER_NODE]
 
 
-def _conflict(one: str, other: str) -> tuple[str, Quantity, Quantity] | None:
-    """A sentence of `one`, its number, and the other number that a sentence alike in `other` has in its place."""
+def _conflict(one: str, other: str) -> tuple[tuple[str, Quantity], tuple[str, Quantity]] | None:
+    """A sentence of each and its number, where the two contradict each other."""
     ours = [s for s in sentences(_bare(one)) if any(c.isdigit() for c in s)]
     theirs = [s for s in sentences(_bare(other)) if any(c.isdigit() for c in s)]
     for a in ours:
         for b in theirs:
-            if fold(a) == fold(b) or _shared(a, b) < _ALIKE:
-                continue
-            left, right = quantities(a), quantities(b)
-            odd = [q for q in left if not any(same(q, r) for r in right)]
-            even = [q for q in right if not any(same(q, r) for r in left)]
-            if len(odd) == len(even) == 1 and odd[0].unit == even[0].unit and odd[0].kind == even[0].kind:
-                return a, odd[0], even[0]
+            if (found := clash(a, b)) is not None:
+                return (a, found[0]), (b, found[1])
     return None
 
 
 def _bare(text: str) -> str:
     return re.sub(r"\s*\[(?:rag|web|code|local|mem)-\d+\]", "", text)
-
-
-def _shared(a: str, b: str) -> float:
-    """How much two sentences say the same, numbers aside."""
-    one, other = ({t for t in tokens(s) if not t.isdigit()} for s in (a, b))
-    return max(len(one & other) / max(1, min(len(one), len(other))) - 0.1, similar(a, b) - 0.1)
 
 
 # -- ids --------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from dr.language import content_terms, content_words, tokens
+from dr.language import content_terms, content_words, stem, tokens
+
+# Forms of one verb that no ending tells; whoever asks when a plant was built has his answer in "they build it in May".
+_FORMS = {
+    stem(form): stem(forms.split()[0])
+    for forms in (
+        "run ran/build built/sell sold/buy bought/spend spent/begin began begun/win won/lead led/hold held/find found"
+        "/write wrote written/give gave given/grow grew grown/fall fell fallen/rise rose risen/lose lost/pay paid"
+        "/leave left/keep kept/sink sank sunk/teach taught/drive drove driven/fly flew flown/speak spoke spoken"
+        "/choose chose chosen/break broke broken/draw drew drawn/see saw seen/think thought/bring brought/meet met"
+        "/send sent/lie lay/wear wore worn/stand stood/eat ate eaten/sing sang sung/swim swam/know knew known/feed fed"
+        "/die dead death/weigh weight/live lived life lives"
+    ).split("/")
+    for form in forms.split()
+}
+
+
+def _bases(terms: Iterable[str]) -> set[str]:
+    return {_FORMS.get(term, term) for term in terms}
 
 
 def open_terms(question: str, said: Iterable[str]) -> list[str]:
@@ -13,13 +31,13 @@ def open_terms(question: str, said: Iterable[str]) -> list[str]:
 
     Of a Chinese word only the part whose characters stand in no known pair: texts are not cut into words.
     """
-    present = {term for text in said for term in tokens(text)}
+    present = _bases(term for text in said for term in tokens(text))
     return list(dict.fromkeys(part for word in content_words(question) for part in _missing(word, present)))
 
 
 def _missing(word: str, present: set[str]) -> Iterator[str]:
     if word.isascii() or not re.search(r"[\u3400-\u9fff]", word):
-        if not set(content_terms(word)) <= present:
+        if not _bases(content_terms(word)) <= present:
             yield word
         return
     known = [False] * len(word)

@@ -56,6 +56,21 @@ _CJK_STOP = sorted(
     reverse=True,
 )
 _CJK_STOPS = "|".join(_CJK_STOP)
+# Words that tell nobody what a question is about, though a text may be ranked by them.
+_WEAK = frozenset(
+    """according after before during since until while often usually always never ever still just only very really
+    actually currently happen happens happened happening occur occurs occurred take takes took taken taking place get
+    gets got make makes made making go goes went come comes came much more most less least long far there's per kind
+    sort type way thing things exactly because due following using used use uses become became there yet again ago
+    today now together first""".split()
+)
+_CJK_WEAK = "|".join(
+    """实际上 实际 发生 之后 之前 以后 以前 经常 通常 大约 大概 目前 现在 当时 一共 总共 具体 主要
+    情况 多久 多长 多大 多高 多远 多深 多重 多快 多少次 期间 时候 后来 曾经 已经 一直 仍然 怎么办 到底 究竟
+    需要 使用 进行了 每年 每天 每月 每次""".split()
+)
+_CJK_SHOWN_STOPS = f"{_CJK_WEAK}|{_CJK_STOPS}"
+_CJK_UNIT = "[年月日号天个次]"
 
 
 def detect(text: str) -> str:
@@ -148,10 +163,13 @@ def content_terms(text: str) -> list[str]:
 def content_words(text: str) -> list[str]:
     """The distinct content words as a reader would name them: folded words, whole CJK runs between stop words."""
     found: dict[str, None] = {}
-    for run in _runs(fold(text)):
+    runs = _runs(fold(text))
+    for before, run in zip(["", *runs], runs, strict=False):
+        counted = before.isdigit()  # the 年 behind a number is no part of the word after it
         if is_cjk(run):
-            found.update(dict.fromkeys(p for p in re.split(_CJK_STOPS, run) if p))
-        elif run not in STOP_WORDS and stem(run) not in _STOP_STEMS:
+            run = re.sub(rf"\A{_CJK_UNIT}", "", run) if counted else run
+            found.update(dict.fromkeys(p for p in re.split(_CJK_SHOWN_STOPS, run) if p))
+        elif run not in STOP_WORDS and run not in _WEAK and stem(run) not in _STOP_STEMS:
             found[run] = None
     return list(found)
 

@@ -12,6 +12,8 @@ from dr.language import content_terms, fold, names, numbers, sentences, tokens
 
 QUOTED = 3  # sentences of a passage at most
 ANSWERING = 5  # sentences of an answer
+_AT_LEAST = 2  # of them, as long as each adds anything
+_FOR_KIND = 2  # more, that hold the kind of thing asked for and none of the question's terms that is new
 _HEADING_CHARS, _TABLE_CHARS = 80, 300
 
 
@@ -108,18 +110,24 @@ def answer_sentences(question: str, quoted: Iterable[str], limit: int = ANSWERIN
     total = sum(weight.values()) or 1.0
     kind, known = kind_asked(question), {fold(n) for n in names(question)}
     # What was quoted first was the better find.
-    bonus = [0.3 * _has_kind(text, kind, known) - 0.03 * i for i, text in enumerate(found)]
+    holds = [_has_kind(text, kind, known) for text in found]
+    bonus = [0.3 * held - 0.03 * i for i, held in enumerate(holds)]
     chosen: list[int] = []
     said: set[str] = set()
+    for_kind = 0
     while len(chosen) < min(limit, len(found)):
         gains = [
             (sum(weight.get(t, 0.0) * (0.3 if t in said else 1.0) for t in terms) / total + bonus[i], -i)
             for i, terms in enumerate(sets)
             if i not in chosen
+            and (len(chosen) < _AT_LEAST or (holds[i] and for_kind < _FOR_KIND) or weight.keys() & terms - said)
         ]
+        if not gains:  # the rest would only fill up
+            break
         gain, index = max(gains)
         if chosen and gain + 0.03 * -index <= 0.02:  # it adds nothing, whenever it was quoted
             break
+        for_kind += len(chosen) >= _AT_LEAST and not weight.keys() & sets[-index] - said
         chosen.append(-index)
         said |= sets[-index]
     return [found[i] for i in chosen]

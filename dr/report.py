@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dr import files, report_parts
-from dr.answer import Quoted, extractive
+from dr.answer import Quoted, extractive, gives
 from dr.citations import CONTRADICTED
 from dr.findings import Findings, NodeFinding, collect
 from dr.language import sentences
@@ -24,6 +24,7 @@ __all__ = ["Findings", "Report", "build", "collect", "render", "write"]
 
 MAX_BYTES = 81_920  # of report.md in UTF-8; over that, secondary nodes are cut
 CUT_CHARS = 3_000
+DISAGREEMENTS = 3  # told in the answer; the section on contradictions has them all
 _SAME_CHARS = 16  # a shorter stretch of text ("Yes.") may be said twice
 _PARAGRAPH = re.compile(r"(\n[ \t]*\n|\n(?=[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]))")
 
@@ -157,16 +158,36 @@ class _Writer:
     # -- texts with citations ---------------------------------------------------------------------------------------
 
     def answer(self) -> str | None:
-        """The answer with its numbers; None when no node came to a conclusion."""
+        """The answer with its numbers, what is not answered before it, on what sources disagree behind it; None when
+        no node came to a conclusion."""
         if not self.cited:
             return None
+        chosen: list[Quoted] = []
         if self.given is None:
             asked = {node.id: node.sub_question for node in self.findings.answered}
-            chosen = extractive(self.findings.question, list(self.cited.values()), asked)
+            nodes = list(self.cited.values())
+            chosen = extractive(self.findings.question, nodes, asked, conflicts=self.conflicts)
             text = "\n\n".join(self.quoted(quote) for quote in chosen)
         else:
             text, _ = self.text(None, name_nodes(plain(self.given), self.cited))
-        return block(text) or None
+        if not (text := block(text)):
+            return None
+        # A model may have said it in other words; whether it did, code cannot tell.
+        missing = report_parts.missing_terms(self.findings, passages=True) if self.given is None else ""
+        gap = self.say("answer_gap", terms=missing) if missing else ""
+        return "\n\n".join(filter(None, [gap, text, self.disagreements(chosen)]))
+
+    def disagreements(self, chosen: Sequence[Quoted]) -> str:
+        """A line for each conflict; one of which the answer does not speak says what it is about."""
+        lines = []
+        for conflict in map(self.conflict, self.conflicts[:DISAGREEMENTS]):
+            values = self.values(conflict)
+            if any(gives(quote, value) for quote in chosen for value in conflict["values"]):
+                lines.append(self.say("answer_conflict", values=values))
+            else:
+                quantity = inline(plain(str(conflict.get("quantity", ""))))
+                lines.append(self.say("answer_conflict_on", quantity=quantity, values=values))
+        return "\n\n".join(lines)
 
     def quoted(self, quote: Quoted) -> str:
         """A sentence that was chosen for the answer, behind it its own citations or else all that its node lists."""
@@ -181,6 +202,7 @@ class _Writer:
         """A node's conclusion with its numbers, whole, and as it stands in this report."""
         assert node.cited is not None
         whole, shown = self.text(node.id, node.cited.body)
+        notes = [self.say("finding_note", text=inline(note)) for note in node.cited.notes]
         if len(shown) > CUT_CHARS:
             self.long.add(node.id)
         if node.id in self.cut & self.long:
@@ -189,13 +211,14 @@ class _Writer:
             shown = f"{block(shown)}\n\n> *{note}*"
         else:
             shown = block(shown) or self.say("finding_empty")
-        lines = [shown]
+        lines = [shown, *(note for note in notes if _same(note) not in self.said)]
+        self.said.update(map(_same, notes))
         if listed := [n for n in dict.fromkeys(self.numbering.listed(node.id)) if f"[{n}]" not in shown]:
             lines.append(self.say("finding_sources", numbers="".join(f"[{n}]" for n in listed)))
         if node.reservation:
             text = "; ".join(report_parts.reservation(self.findings.language, code) for code in node.reservation)
             lines.append(f"*{self.say('finding_reservation', reservations=inline(text))}*")
-        return block(whole), "\n\n".join(lines)
+        return "\n\n".join(filter(None, [block(whole), *notes])), "\n\n".join(lines)
 
     def text(self, node: str | None, text: str) -> tuple[str, str]:
         """`text` with marks for numbers: whole, and with what the report has said before only referred to."""
@@ -246,16 +269,19 @@ class _Writer:
         return {**conflict, "values": values}
 
     def conflict_line(self, conflict: Mapping[str, Any]) -> str:
-        values = [
-            self.say(
-                "conflict_value",
-                value=inline(plain(str(value.get("value", "")))),
-                number="".join(f"[{n}]" for n in value["references"]) or inline(str(value.get("node") or "")),
-            ).strip()
-            for value in conflict["values"]
-        ]
         quantity = self.say("conflict_quantity", quantity=inline(plain(str(conflict.get("quantity", "")))))
-        return f"- {quantity} " + " ↔ ".join(values)
+        return f"- {quantity} {self.values(conflict)}"
+
+    def values(self, conflict: Mapping[str, Any]) -> str:
+        """The values against each other, each once with all its references."""
+        behind: dict[str, list[str]] = {}
+        for value in conflict["values"]:
+            marked = [f"[{n}]" for n in value["references"]] or [inline(str(value.get("node") or ""))]
+            behind.setdefault(inline(plain(str(value.get("value", "")))), []).extend(marked)
+        return " ↔ ".join(
+            self.say("conflict_value", value=value, number="".join(dict.fromkeys(marked))).strip()
+            for value, marked in behind.items()
+        )
 
     def doubts(self, references: Sequence[Reference]) -> str:
         """Citations that the check found wrong, and sentences of the answer that have none."""

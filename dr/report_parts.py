@@ -69,14 +69,23 @@ def what_is_open(findings: Findings) -> str:
     if unfinished:
         lines[0] += " " + say(lang, "coverage_unfinished", count=unfinished)
     items = [_open_node(findings, node) for node in findings.nodes if not node.answered]
-    said = [text for node in findings.answered if node.cited for text in node.cited.texts]
-    if said and (terms := open_terms(findings.question, said)):
-        items.append(say(lang, "open_terms", terms=inline("、".join(terms) if lang == "zh" else ", ".join(terms))))
+    if terms := missing_terms(findings):
+        items.append(say(lang, "open_terms", terms=terms))
     if findings.reason and findings.reason != "goal_met":
         items.append(say(lang, "open_why_ended", reason=_coded(lang, "reason", findings.reason)))
     if not items:
         items.append(say(lang, "open_nothing"))
     return "\n\n".join([*lines, bullets(items)])
+
+
+def missing_terms(findings: Findings, passages: bool = False) -> str:
+    """The question's terms that no conclusion mentions; passages: nor any passage that was cited."""
+    cited = [node.cited for node in findings.answered if node.cited]
+    said = [text for node in cited for text in node.texts]
+    if passages:
+        said += [source.passage for node in cited for source in node.listed]
+    terms = open_terms(findings.question, said) if said else []
+    return inline(say(findings.language, "comma_list").join(terms))
 
 
 def _open_node(findings: Findings, node: NodeFinding) -> str:

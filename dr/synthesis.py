@@ -135,7 +135,8 @@ def _told(dag: Dag, findings: Mapping[str, str], lang: str) -> dict[str, str]:
     """Node -> its conclusion's own words, its citations named after it; its source lines, which quote, are left out."""
     told = {}
     for node in dag.work_nodes:
-        body = parse(findings.get(node.id, "")).body.strip()
+        parts = parse(findings.get(node.id, ""))
+        body = "\n\n".join([parts.body.strip(), *parts.notes]).strip()
         if body:
             named = _ID.sub(lambda m: _named(m[1], node.id), body)  # noqa: B023 - used at once
             told[node.id] = f"### {node.id} ({node.type.value}): {node.sub_question}\n\n{named}"

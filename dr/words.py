@@ -31,6 +31,9 @@ WORDS: dict[str, tuple[str, str]] = {
         "答案中有 {count} 句没有引用来源。",
         "Sentences of the answer without a citation: {count}.",
     ),
+    "answer_gap": ("来源没有提到：{terms}。", "The sources do not mention: {terms}."),
+    "answer_conflict": ("来源说法不一：{values}。", "Sources disagree: {values}."),
+    "answer_conflict_on": ("来源说法不一（{quantity}）：{values}。", "Sources disagree ({quantity}): {values}."),
     "answer_none": (
         "没有答案：{nodes} 个节点都没有得到结论。",
         "There is no answer: none of the {nodes} nodes came to a conclusion.",
@@ -39,6 +42,7 @@ WORDS: dict[str, tuple[str, str]] = {
     # the report: findings
     "finding_heading": ("{node}（{type}）：{question}", "{node} ({type}): {question}"),
     "finding_sources": ("来源：{numbers}", "Sources: {numbers}"),
+    "finding_note": ("注：{text}", "Note: {text}"),
     "finding_reservation": ("保留意见：{reservations}", "Reservation: {reservations}"),
     "finding_above": ("（上文已引：{numbers}）", "(quoted above: {numbers})"),
     "finding_cut": (

@@ -73,6 +73,33 @@ def test_the_answer_stays_short() -> None:
     assert 1 <= len(texts(*nodes)) <= 8
 
 
+def test_two_sentences_that_differ_in_a_number_both_stand() -> None:
+    one, other = "The reactor of Vell ran for 41 days in 2022.", "The reactor of Vell ran for 44 days in 2022."
+    nodes = [cited("N1", f"{one} [local-1]"), cited("N2", f"{other} [local-1]")]
+    question = "How many days did the reactor of Vell run in 2022?"
+    assert texts(*nodes, question=question) == [one, other]
+    conflict = {
+        "quantity": "The reactor ran",
+        "values": [
+            {"value": "41 days", "node": "N1", "citation": "local-1", "sentence": one},
+            {"value": "44 days", "node": "N2", "citation": "local-1", "sentence": other},
+        ],
+    }
+    assert [q.text for q in extractive(question, nodes, limit=1)] == [one]
+    assert [q.text for q in extractive(question, nodes, limit=1, conflicts=[conflict])] == [one, other]
+
+
+def test_nothing_fills_the_answer_up() -> None:
+    said = [
+        "The tank of Orrin is red.",
+        "The tank of Orrin is round.",
+        "The tank of Orrin is of steel.",
+        "Grass is tall.",
+    ]
+    body = "\n\n".join(f"{s} [local-{n}]" for n, s in enumerate(said, 1))
+    assert texts(cited("N1", body), question="Which colour is the tank of Orrin?") == said[:2]
+
+
 def test_no_conclusion_gives_no_answer() -> None:
     assert extractive(QUESTION, []) == []
 
@@ -84,6 +111,11 @@ def test_no_conclusion_gives_no_answer() -> None:
         ("How were plants delivered?", ["The plant delivers."], []),
         ("热泵站的性能系数是多少，电价是多少？", ["热泵站验收时测得的性能系数为 3.2。"], ["电价"]),
         ("埃勒里港热泵站验收时的 COP 是多少？", ["港口在埃勒里港。热泵站很大。"], ["验收时", "cop"]),
+        ("How many days did the reactor run?", ["The reactor ran for 41 days."], []),
+        ("Who wrote the book?", ["It is a book to write."], []),
+        ("2024年实际发电量是多少？", ["发电量很大。"], ["2024"]),
+        ("2024年实际发电量是多少？", ["2024 年很热。"], ["发电量"]),
+        ("According to it, how often and after what happened is the boiler cleaned?", ["A boiler."], ["cleaned"]),
         ("", ["x"], []),
     ],
 )

@@ -163,6 +163,35 @@ CHINESE = (
 )
 
 
+NOTED = '[结论] The tank holds 40 litres [local-1].\n\n{note}\n\n来源：/t.txt — "The tank holds 40 litres" [local-1]'
+
+
+@pytest.mark.parametrize(
+    ("note", "expected"),
+    [
+        ("Note: The passages do not mention: cost.", ["The passages do not mention: cost."]),
+        ("注：未能读取：a.pdf。", ["未能读取：a.pdf。"]),
+        ("Note: one.\n\n注：二。", ["one.", "二。"]),
+        ("Note: this stands\non two lines.", ["this stands on two lines."]),
+    ],
+)
+def test_notes_are_no_part_of_what_is_said(note: str, expected: list[str]) -> None:
+    text = NOTED.format(note=note)
+    parts = parse(text)
+    assert parts.notes == expected
+    assert parts.body == "The tank holds 40 litres [local-1]." and len(parts.sources) == 1
+    assert short_form(text) == "The tank holds 40 litres."
+
+
+@pytest.mark.parametrize(
+    "paragraph", ["Note: mind the gap [local-1].", "Notes: many.", "Please note: it leaks.", "注意：漏水。"]
+)
+def test_what_cites_or_only_looks_alike_is_no_note(paragraph: str) -> None:
+    parts = parse(NOTED.format(note=paragraph))
+    assert parts.notes == [] and paragraph in parts.body
+    assert parse("Note: all there is.").body == "Note: all there is."
+
+
 def test_parts() -> None:
     parts = parse(CHINESE)
     assert parts.body == "该索引在 2021 年引入 [local-1]。写入放大约为 3.2 倍[local-2]。\n\n含义：写多读少时应关闭它。"
@@ -292,6 +321,7 @@ def test_documented_conclusion() -> None:
     assert found.conclusion == text
     parts = parse(text)
     assert json.loads(example("json parts")) == {
+        "notes": parts.notes,
         "leads": parts.leads,
         "sources": [asdict(source) for source in parts.sources],
         "short_form": short_form(text, 100),

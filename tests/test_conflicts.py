@@ -41,6 +41,10 @@ def test_the_same_thing_with_another_value(one: str, other: str, values: tuple[s
         ("Rome has 3 airports.", "Paris has 2 airports."),
         ("The dam is 52 metres high.", "The reservoir holds 32 million cubic metres."),
         ("水库1987年建成。", "大坝高52米。"),
+        ("The filter is cleaned every 30 days in summer.", "The filter is cleaned every 90 days in winter."),
+        ("水温高于12度时，滤网每90天清洗一次。", "水温低于12度时，滤网每180天清洗一次。"),
+        ("水温在12度以上时滤网每90天清洗一次。", "水温在12度以下时滤网每180天清洗一次。"),
+        ("The pump runs 5 hours a day in May and June.", "The pump runs 9 hours a day in July."),
         ("", "It has 3 floors."),
     ],
 )
@@ -61,7 +65,25 @@ def test_both_sides_are_kept_with_their_sources() -> None:
         ("52 days", "N2", "local-3"),
         ("37 days", "N2", "local-4"),
     ]
-    assert "intake" in found[0]["quantity"]
+    assert found[0]["quantity"] == "The sea-water intake was closed for … days in 2024"
+
+
+def test_a_conflict_is_named_in_words_of_its_sentences() -> None:
+    (found,) = find(
+        [Statement("大坝高52天。", "N1", "a", "/a"), Statement("大坝高58天，由长河院设计。", "N2", "b", "/b")]
+    )
+    assert found["quantity"] == "大坝高…天"
+    assert [v["value"] for v in found["values"]] == ["52 天", "58 天"]
+    long = "The old mill at the far end of the lane " + "by the river and the wood " * 5 + "ground {} sacks of rye."
+    (found,) = find([Statement(long.format(n), f"N{n}", "a", f"/{n}") for n in (41, 44)])
+    assert found["quantity"].startswith("The old mill at the far end") and found["quantity"].endswith("…")
+    assert len(found["quantity"]) <= 91
+
+
+def test_the_unit_of_a_chinese_value_is_one() -> None:
+    one, other = "锅炉每41天清洗一次。", "锅炉每44天清洗一次。"
+    (found,) = find([Statement(one, "N1", "a", "/a"), Statement(other, "N2", "b", "/b")])
+    assert [v["value"] for v in found["values"]] == ["41 天", "44 天"]
 
 
 def test_one_source_does_not_contradict_itself() -> None:

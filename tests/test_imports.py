@@ -30,7 +30,7 @@ SHARED = {
     },
 }
 RUNNER = {
-    "text": {"transcript", "output", "conclusion"},
+    "text": {"transcript", "output", "conclusion", "conflicts"},
     "plan": {
         *("dag_line", "dag_rules", "dag_text", "dag", "plan", "machine", "plan_execute", "planning"),
         *("deepening", "planner"),
@@ -38,7 +38,7 @@ RUNNER = {
     "folders": {"node_folder", "run_folder", "dag_file", "events", "collect", "agent_usage"},
     "processes": {"subagent", "watch", "launch", "attempts", "browser_lock", "agent_call"},
     "report": {
-        *("cited", "references", "findings", "answer", "report_parts", "report", "conflicts"),
+        *("cited", "references", "findings", "answer", "report_parts", "report"),
         *("layers", "picture", "timeline", "history", "excerpt", "page_text", "page_head", "page_view", "page"),
     },
     "run": {

@@ -273,6 +273,25 @@ def test_a_contradiction_is_looked_into_with_both_sources() -> None:
     assert deepen("What is the capacity of the plant?", later, more, 3, 4).steps == []
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The filter is cleaned every 30 days in summer.", "The filter is cleaned every 90 days in winter."),
+        ("水温高于12度时，滤网每90天清洗一次。", "水温低于12度时，滤网每180天清洗一次。"),
+    ],
+)
+def test_what_holds_under_other_conditions_is_no_contradiction(one: str, other: str) -> None:
+    nodes = [node("N1", "How often is it cleaned?", "/a"), node("N2", "When is the filter cleaned?", "/b")]
+    assert not deepen("filter", nodes, {"N1": conclusion(one), "N2": conclusion(other)}, 2, 4).steps
+
+
+def test_a_note_covers_nothing() -> None:
+    text = conclusion("The tank of Orrin is red.").replace("\n\n", "\n\nNote: Nothing on: lighthouse.\n\n", 1)
+    assert "lighthouse" in text
+    why = deepen("How tall is the lighthouse of Orrin?", [node("N1", "q", "/a")], {"N1": text}, 2, 4).reason
+    assert "lighthouse" in why
+
+
 def test_different_things_are_no_contradiction() -> None:
     nodes = [node("N1", "a?", "/a"), node("N2", "b?", "/b")]
     findings = {

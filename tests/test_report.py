@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from dr import report
+from dr import conflicts, report
 from dr.contract import Passage
 from dr.findings import collect
+from dr.language import detect
 from dr.layout import RunFolder
 from dr.report import build, render, write
 from dr.report_parts import place
@@ -119,7 +120,7 @@ def test_a_repeated_sentence_is_shown_once(tmp_path: Path) -> None:
 
 
 def test_a_remark_that_every_node_makes_is_shown_once(tmp_path: Path) -> None:
-    remark = "\n\n(No language model was used: every sentence is quoted.)"
+    remark = "\n\nNote: No language model was used: every sentence is quoted."
     nodes = {}
     for name, sentence in (("N1", DELIVERED), ("N2", SCREENS)):
         nodes[name] = node(**quoting(sentence))
@@ -383,6 +384,48 @@ def test_the_answer_is_the_same_in_both(folder: RunFolder) -> None:
     for answer in (None, "As *said* <b>here</b> [N1/local-1], # so\n\n- one [N2]"):
         made = write(collect(folder), answer)
         assert section(folder.report.read_text(encoding="utf-8"), "Answer").startswith(made.result["answer"])
+
+
+MAYOR = "The mayor of Ellery opened the plant."
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "note", "gap"),
+    [
+        ("Who is the mayor of Orrin?", "The tank of Orrin is red.", "Note: Nothing on: mayor.", "mention: mayor."),
+        ("奥林的市长是谁？", "奥林的水箱是红色的。", "注：引用的段落没有提到：市长。", "来源没有提到：市长。"),
+    ],
+)
+def test_what_only_a_note_mentions_is_open(tmp_path: Path, question: str, sentence: str, note: str, gap: str) -> None:
+    found = node(question, **quoting(sentence))
+    found["conclusion"] = found["conclusion"].replace("\n\n", f"\n\n{note}\n\n", 1)
+    made = build(collect(run_folder(tmp_path, {"N1": found}, question, language=detect(question))))
+    assert made.result["answer"].split("\n\n")[0].endswith(gap) and sentence in made.result["answer"]
+    assert made.markdown.count(note) == 1 and note in made.result["nodes"][0]["conclusion"]
+    assert "No gap is known" not in made.markdown and "没有已知的缺口" not in made.markdown
+
+
+def test_a_covered_question_has_no_gap_and_a_written_answer_no_line_of_ours(tmp_path: Path) -> None:
+    question = "Who is the mayor of Ellery?"
+    made = build(collect(run_folder(tmp_path, {"N1": node(question, **quoting(MAYOR))}, question)))
+    assert made.result["answer"] == f"{MAYOR} [1]" and "No gap is known" in made.markdown
+    asked = "Who is the butcher of Ellery?"
+    folder = run_folder(tmp_path / "b", {"N1": node(asked, **quoting(MAYOR))}, asked)
+    assert build(collect(folder), "Nobody says. [N1/local-1]").result["answer"] == "Nobody says. [1]"
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "line"),
+    [
+        ("How many days did Vell run?", "Vell ran for {} days.", "Sources disagree: 41 days [1] ↔ 44 days [2]."),
+        ("锅炉每几天清洗一次？", "锅炉每{}天清洗一次。", "来源说法不一：41 天 [1] ↔ 44 天 [2]。"),
+    ],
+)
+def test_the_answer_ends_with_what_sources_disagree_on(tmp_path: Path, question: str, said: str, line: str) -> None:
+    nodes = {f"N{n}": node(question, **quoting(said.format(n), place=f"/docs/{n}.txt")) for n in (41, 44)}
+    found = collect(run_folder(tmp_path, nodes, question, language=detect(question)))
+    answer = build(found, None, conflicts.find(found.statements())).result["answer"]
+    assert answer.split("\n\n") == [f"{said.format(41)} [1]", f"{said.format(44)} [2]", line]
 
 
 def test_conflicts_are_written_even_when_there_are_none(folder: RunFolder) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from dr import citations, language
 from dr.agent import checks
-from dr.agent.conclusion import is_too_long, one_line
+from dr.agent.conclusion import is_too_long, notes, one_line
 from dr.agent.memory import InvestigateMemory
 from dr.agent.words import say
 from dr.contract import CONCLUSION_MARK, Passage
@@ -64,7 +64,7 @@ def write(
     pieces = [m[0].strip() for m in _PIECE.finditer(answer) if m[0].strip()]
 
     def body() -> str:
-        return "\n\n".join([f"{CONCLUSION_MARK} {' '.join(pieces)}", *kept, *remarks])
+        return "\n\n".join([f"{CONCLUSION_MARK} {' '.join(pieces)}", *kept, *filter(None, [notes(remarks, lang)])])
 
     while is_too_long(body()) and (kept or len(pieces) > 1):
         (kept or pieces).pop()

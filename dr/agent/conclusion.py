@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dr.agent.words import say
@@ -40,9 +41,9 @@ def compose(direct: list[Cited], further: list[list[Cited]], remarks: list[str],
     """The conclusion: the sentences of `direct`, then a paragraph for each group of `further`. The first sentence is
     always there; when it gets too long, others are left out, the last ones first, a passage's only one last.
 
-    remarks: sentences of our own, one paragraph, at the end of the body; leads: titles worth a look.
+    remarks: sentences of our own, each a note at the end of the body; leads: titles worth a look.
     """
-    remark = say(lang, "no_model") + "".join(f" {r}" if lang == "en" else r for r in remarks)
+    remark = notes([say(lang, "no_model"), *remarks], lang)
     groups = [list(direct), *map(list, further)]
     while is_too_long(_body(groups, remark)) and _shorten(groups):
         pass
@@ -53,6 +54,11 @@ def compose(direct: list[Cited], further: list[list[Cited]], remarks: list[str],
     if leads:
         lines.insert(0, say(lang, "leads", names=say(lang, "separator").join(leads)))
     return "\n\n".join([_body(groups, remark), "\n".join(lines)])
+
+
+def notes(remarks: Sequence[str], lang: str) -> str:
+    """What is said of the work and not of the question: paragraphs that the runner tells by how they begin."""
+    return "\n\n".join(say(lang, "note", text=remark) for remark in remarks)
 
 
 def _shorten(groups: list[list[Cited]]) -> bool:

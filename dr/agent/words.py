@@ -141,17 +141,18 @@ WORDS: dict[str, tuple[str, str]] = {
     "step_uncovered": ("引用的段落没有提到：{terms}。", "The quoted passages do not mention: {terms}."),
     "item_missing": ("来源中没有找到{item}。", "The sources hold no {item}."),
     "no_model": (
-        "（未使用语言模型：以上各句均为来源原文的摘录。）",
-        "(No language model was used: every sentence above is quoted from the sources as it stands.)",
+        "未使用语言模型：以上各句均为来源原文的摘录。",
+        "No language model was used: every sentence above is quoted from the sources as it stands.",
     ),
+    "note": ("注：{text}", "Note: {text}"),  # protocol: dr/conclusion.py tells notes by how they begin
     # what the chat mind writes
     "model_by_code": (
-        "（模型没有写出可用的结论：以上由程序从已检查的步骤中选出。）",
-        "(The model wrote no usable conclusion: the program chose the above from the checked steps.)",
+        "模型没有写出可用的结论：以上由程序从已检查的步骤中选出。",
+        "The model wrote no usable conclusion: the program chose the above from the checked steps.",
     ),
     "model_left_out": (
-        "（有 {count} 句未能通过核对，未列入。）",
-        "({count} sentence(s) could not be checked and were left out.)",
+        "有 {count} 句未能通过核对，未列入。",
+        "{count} sentence(s) could not be checked and were left out.",
     ),
     "words_at_most": ("{count} 字", "{count} words"),
     "known_of": ("{node} 的结论：", "Conclusion of {node}:"),

@@ -103,11 +103,12 @@ def test_form_of_the_conclusion() -> None:
     assert text.split("\n\n") == [
         "[结论] C. [local-2] A. [local-1]",
         "B. [local-1]",
-        "(No language model was used: every sentence above is quoted from the sources as it stands.) R.",
+        "Note: No language model was used: every sentence above is quoted from the sources as it stands.",
+        "Note: R.",
         'Leads: X; Y\n来源：/docs/2.txt — "C." [local-2]\n来源：/docs/1.txt — "A." [local-1]',
     ]
     chinese = compose([Cited("甲。", one)], [], [], ["乙", "丙"], "zh")
-    assert "（未使用语言模型" in chinese and "\n线索：乙；丙\n来源：" in chinese
+    assert "\n\n注：未使用语言模型" in chinese and "\n线索：乙；丙\n来源：" in chinese
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from dr.language import content_terms, content_words, stem, tokens
 
-# Forms of one verb that no ending tells; whoever asks when a plant was built has his answer in "they build it in May".
+# Forms of one word that no ending tells: "How long did it run?" is spoken of by "It ran for 41 days."
 _FORMS = {
     stem(form): stem(forms.split()[0])
     for forms in (
@@ -22,7 +22,8 @@ _FORMS = {
 }
 
 
-def _bases(terms: Iterable[str]) -> set[str]:
+def bases(terms: Iterable[str]) -> set[str]:
+    """Terms with irregular verb forms as their base."""
     return {_FORMS.get(term, term) for term in terms}
 
 
@@ -31,13 +32,13 @@ def open_terms(question: str, said: Iterable[str]) -> list[str]:
 
     Of a Chinese word only the part whose characters stand in no known pair: texts are not cut into words.
     """
-    present = _bases(term for text in said for term in tokens(text))
+    present = bases(term for text in said for term in tokens(text))
     return list(dict.fromkeys(part for word in content_words(question) for part in _missing(word, present)))
 
 
 def _missing(word: str, present: set[str]) -> Iterator[str]:
     if word.isascii() or not re.search(r"[\u3400-\u9fff]", word):
-        if not _bases(content_terms(word)) <= present:
+        if not bases(content_terms(word)) <= present:
             yield word
         return
     known = [False] * len(word)

@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache
 from itertools import combinations, pairwise
 
 from dr.contract import Passage
+from dr.gaps import bases
 from dr.language import content_terms, fold, names, tokens
 from dr.sentences import CJK, is_cjk
 from dr.shortlist import KEPT, shortlist
@@ -257,7 +258,8 @@ class Field:
     def uncovered(self, cited: Sequence[Doc], words: Sequence[str]) -> list[str]:
         """The words no term of which stands in a cited passage."""
         present = frozenset().union(*(d.terms for d in cited))
-        return [word for word in words if present.isdisjoint(content_terms(word) or [word])]
+        present = frozenset(bases(present))
+        return [word for word in words if present.isdisjoint(bases(content_terms(word) or [word]))]
 
 
 def _count_namesakes(name: str, text: str) -> int:

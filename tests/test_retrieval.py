@@ -161,6 +161,8 @@ def test_uncovered_words_stand_in_no_cited_passage() -> None:
     found = select("Who directed The Visit and composed its zither music?", laid_out(FILMS, "titles"))
     assert "zither" in found.uncovered
     assert "directed" not in found.uncovered
+    texts = {"Reactor of Vell": "The reactor of Vell ran for 41 days.", "b": "Cats sleep."}
+    assert select("How often did the reactor of Vell run?", laid_out(texts, "titles")).uncovered == []
 
 
 def test_rank_is_best_first_and_knows_titles() -> None:

@@ -5,6 +5,7 @@ dag.seen.md is the text both sides last agreed on; an edit by hand is what diffe
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -138,11 +139,12 @@ class DagFile:
             if self._stat() not in (None, self._signature):
                 return  # an edit by hand came in: take_edit() first, so that it is not overwritten
             if text != self._text or not self.folder.dag.exists():
-                files.write_text(self.folder.dag, text)
+                # Of what was written, not of what is there a moment later: somebody may save an edit in between.
+                self._signature = _signature(files.write_text(self.folder.dag, text))
             if text != self._seen:  # dag.md first: what is only in dag.md after a kill is taken for an edit, and kept
                 files.write_text(self.folder.seen, text)
             self._seen = text
-            self._text, self._signature, self._base = text, self._stat(), self.dag
+            self._text, self._base = text, self.dag
             self._past.add(self.dag)
         self._dirty, self._written_at = False, self.clock()
 
@@ -216,4 +218,8 @@ class DagFile:
             found = self.folder.dag.stat()
         except OSError:
             return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
+        return _signature(found)
+
+
+def _signature(found: os.stat_result) -> _Signature:
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -25,9 +25,10 @@ def is_disk_full(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno in _DISK_FULL
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str) -> os.stat_result:
     """Replace `path` by `text` in one step: a reader, or a kill, sees the old or the new file, never a part.
 
+    Returns what stat() says of the very file that was written, whoever has replaced it since.
     FatalError when the disk is full; OSError otherwise. Not for two threads writing one file at once.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -35,10 +36,13 @@ def write_text(path: Path, text: str) -> None:
         try:
             with open(temporary, "wb") as stream:  # noqa: PTH123 - several times a node: Path.open costs a fifth more
                 stream.write(text.encode("utf-8", errors="replace"))
+                stream.flush()
+                written = os.fstat(stream.fileno())
             replace(temporary, path)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
+    return written
 
 
 def write_new(path: Path, text: str) -> None:

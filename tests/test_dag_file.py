@@ -159,3 +159,27 @@ def test_an_edit_of_the_last_moment_keeps_neither_marks_nor_itself_out(tmp_path:
     file.close()
     written = Dag.parse(text_of(folder))
     assert (written.node("A").state, written.node("C").sub_question) == (State.DONE, "another")
+
+
+def test_an_edit_saved_right_behind_a_write_of_the_runner_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What happens between the write of dag.md and the next step of the runner is not taken for its own."""
+    from dr import files
+
+    folder, file, clock = made(tmp_path)
+    write = files.write_text
+
+    def write_then_somebody_saves(path: Path, text: str) -> object:
+        written = write(path, text)
+        if path == folder.dag:
+            path.write_text(text.replace("question: two", "question: another"), encoding="utf-8")
+        return written
+
+    monkeypatch.setattr(files, "write_text", write_then_somebody_saves)
+    mark(file, clock, A=State.RUNNING)
+    monkeypatch.undo()
+    edit = file.take_edit(at_once=True)
+    assert edit is not None
+    assert edit.edits is not None
+    assert dict(edit.edits.changed) == {"B": ("sub_question",)}

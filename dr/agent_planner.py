@@ -74,11 +74,16 @@ class AgentPlanner:
         lang = detect(goal)
 
         def facts(most: int | None) -> dict[str, str]:
+            done = _told([s for s in history if s.result and not s.error], most)
+            # What a failure says may repeat what a source says, so it stands inside the fence too.
+            error, failed = last_error[:_ERROR_CHARS], _listed([s for s in history if s.error], lang)
+            word = prompts.fence([error, failed, *(text for _, text in done)])
             return {
                 "question": goal,
-                "error": last_error[:_ERROR_CHARS],
-                "done": _told([s for s in history if s.result and not s.error], lang, most),
-                "failed": _listed([s for s in history if s.error], lang),
+                "fence": word,
+                "error": prompts.fenced(error, word),
+                "failed": prompts.fenced(failed, word),
+                "done": prompts.material(done, word) or say(lang, "none"),
                 "remaining": _listed([s for s in remaining if not s.error], lang),
             }
 
@@ -91,7 +96,9 @@ class AgentPlanner:
 
         def facts(most: int | None) -> dict[str, object]:
             told = _findings(dag, findings, lang, most)
-            return {"question": question, "number": number, "room": room, "findings": told}
+            word = prompts.fence([text for _, text in told])
+            facts = {"question": question, "number": number, "room": room}
+            return {**facts, "fence": word, "findings": prompts.material(told, word)}
 
         given = self._allowed(n.source for n in dag.work_nodes)
         fallback = lambda: self.otherwise.deepen(question, dag, findings, number, room)  # noqa: E731
@@ -139,20 +146,19 @@ def _sources(sources: Sequence[str], memory: bool, lang: str) -> str:
     return "\n".join(lines + ([f"- MEMORY: {say(lang, 'prompt_memory')}"] if memory else [])) or say(lang, "none")
 
 
-def _findings(dag: Dag, findings: Mapping[str, str], lang: str, most: int | None) -> str:
+def _findings(dag: Dag, findings: Mapping[str, str], lang: str, most: int | None) -> list[tuple[str, str]]:
     """Every node with its conclusion's own words; its source lines, which quote, are left out."""
     parts = []
     for node in dag.work_nodes:
         text = _body(findings.get(node.id, ""), most) or f"({say(lang, 'state_' + node.state.value)})"
-        parts.append(f"### {node.id} ({node.type.value}): {node.sub_question}\n\n{text}")
-    return "\n\n".join(parts)
+        parts.append((f"### {node.id} ({node.type.value}): {node.sub_question}\n", text))
+    return parts
 
 
-def _told(steps: Sequence[Step], lang: str, most: int | None) -> str:
-    parts = [
-        f"### {s.id} ({s.tool_name}): {s.args.get('sub_question', '')}\n\n{_body(str(s.result), most)}" for s in steps
+def _told(steps: Sequence[Step], most: int | None) -> list[tuple[str, str]]:
+    return [
+        (f"### {s.id} ({s.tool_name}): {s.args.get('sub_question', '')}\n", _body(str(s.result), most)) for s in steps
     ]
-    return "\n\n".join(parts) or say(lang, "none")
 
 
 def _listed(steps: Sequence[Step], lang: str) -> str:

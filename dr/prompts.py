@@ -42,6 +42,11 @@ def fenced(text: str, word: str) -> str:
     return f"<<<{word}\n{text}\n{word}>>>"
 
 
+def material(parts: Sequence[tuple[str, str]], word: str) -> str:
+    """(heading, text) of each part: the heading as it is, the text inside a fence of that word."""
+    return "\n\n".join(f"{heading}\n{fenced(text, word)}".lstrip() for heading, text in parts)
+
+
 def harmless(text: str) -> str:
     """Source text in which nothing looks like a citation id, a mark or a tool call of ours; else word by word."""
     return _OURS.sub(lambda m: f"({m[1]})" if m[1] else "·", text)

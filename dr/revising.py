@@ -111,12 +111,14 @@ class Revising:
 
         self._thought = Thought(ask, self.hands.wake, apply)
 
-    def take_thought(self) -> None:
-        """What a planner came to meanwhile."""
-        if self._thought is not None and self._thought.done:
-            thought, self._thought = self._thought, None
-            thought.apply()
-            self.on_thought()
+    def take_thought(self) -> bool:
+        """What a planner came to meanwhile, if it has come to something."""
+        if self._thought is None or not self._thought.done:
+            return False
+        thought, self._thought = self._thought, None
+        thought.apply()
+        self.on_thought()
+        return True
 
     def forget_thought(self) -> None:
         """Wait for a planner that was told to give up; its question is asked anew by the next runner."""

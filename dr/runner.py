@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from dr import agent_usage, node_folder, watch
+from dr import agent_usage, node_folder, spent, watch
 from dr.attempts import Attempts, Ended
 from dr.browser_lock import BrowserLock
 from dr.collect import Collected, collect, conclude
@@ -66,7 +66,7 @@ class Runner:
         self.interrupted = False
         self.changes = 0  # launched or settled; lets a poll return when something changed
         self._again: dict[str, _Again] = {}
-        self._tokens = 0
+        self._tokens = self._planner_tokens = 0  # of the nodes that have ended; of the planner's own calls
         self.browser = BrowserLock()
         self._waiting: set[str] = set()  # nodes that wait for the browser
         self.on_done: Callable[[], None] = lambda: None
@@ -88,7 +88,8 @@ class Runner:
                 continue
             for ended in self.attempts.wait():
                 self.settle(ended)
-            self.revising.take_thought()
+            if self.revising.take_thought():
+                self._note_planner_tokens()
             self.check_budgets()
             self.dag_file.flush()
 
@@ -208,7 +209,7 @@ class Runner:
         record = replace(ended.record, verdict=verdict, reservation=found.reservation)
         if not self.attempts.launcher.agent.own:
             agent_usage.note(folder, record)
-        self._tokens += _tokens_of(folder)
+        self._tokens += spent.by_attempt(folder)
         fatal = self.attempts.launcher.agent.own and record.exit_code == EXIT_FATAL
         if found.usable and found.conclusion:
             self._done(ended.node_id, record, found.conclusion)
@@ -305,23 +306,17 @@ class Runner:
         self.dag_file.mark(node_id, State.PENDING)
 
     def usage(self) -> dict[str, int]:
-        """What the subagents noted in usage.json, summed over nodes and attempts."""
-        total: dict[str, int] = {}
-        for node_id in self.machine.steps:
-            for usage in node_folder.usages(self.folder.node(str(node_id))):
-                for key, value in usage.items():
-                    total[key] = total.get(key, 0) + value
-        for key, value in node_folder.usage(self.folder.thinking / "usage.json").items():
-            total[key] = total.get(key, 0) + value
-        for log in self.folder.thinking.glob("*/stdout.log"):
-            for key, value in agent_usage.of_log(log).items():
-                total[key] = total.get(key, 0) + value
-        return total
+        return spent.by_all(self.folder, self.machine.steps)
 
     def count_tokens(self) -> None:
-        """What an earlier runner's attempts have spent; those that run are counted when they end."""
-        running = sum(_tokens_of(self.folder.node(i)) for i in self.attempts.live())
-        self._tokens = self.usage().get("total_tokens", 0) - running
+        """What was spent before: by the first plan, and by an earlier runner's attempts; those that run are counted when
+        they end."""
+        running = sum(spent.by_attempt(self.folder.node(i)) for i in self.attempts.live())
+        self._note_planner_tokens()
+        self._tokens = self.usage().get("total_tokens", 0) - running - self._planner_tokens
+
+    def _note_planner_tokens(self) -> None:
+        self._planner_tokens = spent.by_planner(self.folder).get("total_tokens", 0)
 
     def _on_machine_event(self, event: Event) -> None:
         self.log.log(event.type, **event.payload)
@@ -366,17 +361,12 @@ class Runner:
     def check_budgets(self) -> None:
         """When the part of a budget that nodes may use is spent, end what runs and go to the report."""
         limits = self.settings
-        spent = None
+        used_up = None
         if limits.max_seconds is not None and self.run.seconds > limits.max_seconds * RESERVE:
-            spent = "time_budget"
-        elif limits.max_tokens is not None and self._tokens > limits.max_tokens * RESERVE:
-            spent = "token_budget"
-        if spent and self._cut is None:
-            self._cut = spent
-            self.machine.spend(spent)
-            self.end(self.unsettled(), spent)
-
-
-def _tokens_of(folder: NodeFolder) -> int:
-    """Tokens of the newest attempt, 0 when the agent notes none."""
-    return node_folder.usage(folder.usage).get("total_tokens", 0)
+            used_up = "time_budget"
+        elif limits.max_tokens is not None and self._tokens + self._planner_tokens > limits.max_tokens * RESERVE:
+            used_up = "token_budget"
+        if used_up and self._cut is None:
+            self._cut = used_up
+            self.machine.spend(used_up)
+            self.end(self.unsettled(), used_up)

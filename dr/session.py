@@ -67,6 +67,8 @@ class Session:
             machine.commit([step_of(n) for n in dag_file.dag.work_nodes])
         else:
             unhandled = self._restore(dag_file, machine, launcher)
+        if settings.max_tokens is not None:
+            self.runner.count_tokens()
         if edit is not None:
             from dr import edits
 
@@ -90,8 +92,6 @@ class Session:
         for launched in found.live:
             self.runner.attempts.adopt(launched)
             self.log.log("attempt.adopted", node=launched.folder.node_id, pid=launched.record.pid)
-        if self.settings.max_tokens is not None:
-            self.runner.count_tokens()
         return found.unhandled
 
     def _thinker(self) -> AgentPlanner | None:

@@ -4,7 +4,7 @@ of such an answer code lets stand. Pure but for what it is given to ask with."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from dr.words import say
 
 # prompt, validate, language, schema -> what validate returned
 AskJson = Callable[[str, Callable[[Any], Any], str, Mapping[str, Any]], Any]
+Part = tuple[str, str]  # our heading, and a text of conclusions, which stands inside a fence
 WHOLE_CHARS = 6_000  # of conclusions that one prompt is given; more are answered section by section
 _LEAST_CHARS = 1_000
 _SECTIONS = 8
@@ -61,10 +62,10 @@ def write(ask: AskJson, question: str, dag: Dag, findings: Mapping[str, str], la
     told = _told(dag, findings, lang)
     missing = [n for n in dag.work_nodes if n.id not in told]
     open_ = "\n".join(f"- {n.id}: {n.sub_question} ({say(lang, 'state_' + n.state.value)})" for n in missing)
-    whole = sum(map(len, told.values()))
+    whole = _chars(told.values())
     if whole <= WHOLE_CHARS:
         try:
-            return _one(ask, "synthesis", question, [*told.values(), open_], set(told), lang)
+            return _one(ask, "synthesis", question, list(told.values()), set(told), lang, open_)
         except ContextOverflow:
             pass
     most = WHOLE_CHARS
@@ -77,19 +78,21 @@ def write(ask: AskJson, question: str, dag: Dag, findings: Mapping[str, str], la
             most //= 2
 
 
-def _sections(ask: AskJson, question: str, told: Mapping[str, str], open_: str, most: int, lang: str) -> str:
+def _sections(ask: AskJson, question: str, told: Mapping[str, Part], open_: str, most: int, lang: str) -> str:
     written: list[str] = []
     for title, nodes in _outline(ask, question, told, most, lang):
         facts = {"title": title}
         written.append(_one(ask, "synthesis_section", question, [told[n] for n in nodes], set(nodes), lang, **facts))
-    heads = [_first_sentences(text) for text in written]
-    lead = _one(ask, "synthesis_lead", question, [*heads, open_], set(told), lang)
+    heads = [("", _first_sentences(text)) for text in written]
+    lead = _one(ask, "synthesis_lead", question, heads, set(told), lang, open_)
     return "\n\n".join([lead, *written])
 
 
-def _outline(ask: AskJson, question: str, told: Mapping[str, str], most: int, lang: str) -> list[tuple[str, list[str]]]:
+def _outline(
+    ask: AskJson, question: str, told: Mapping[str, Part], most: int, lang: str
+) -> list[tuple[str, list[str]]]:
     """(title, nodes) of each section, none of more than `most` characters of conclusions; every node is in one."""
-    heads = [text[: text.index("\n\n") + 2 + min(_HEAD_CHARS, most // len(told))] for text in told.values()]
+    heads = [(heading, text[: min(_HEAD_CHARS, most // len(told))]) for heading, text in told.values()]
 
     def validate(value: Any) -> list[tuple[str, list[str]]]:
         rows = [(str(row["title"]), [str(n).strip("[] ") for n in row["nodes"]]) for row in value["sections"]]
@@ -97,7 +100,7 @@ def _outline(ask: AskJson, question: str, told: Mapping[str, str], most: int, la
             raise ValueError(f"{strange[0]} is none of the nodes: {', '.join(told)}")
         return rows
 
-    facts = {"question": question, "findings": "\n\n".join(heads), "most": _SECTIONS}
+    facts = {"question": question, **_fenced(heads), "most": _SECTIONS}
     rows = ask(prompts.prompt("synthesis_outline", lang, **facts), validate, lang, OUTLINE)
     found: list[tuple[str, list[str]]] = []
     seen: set[str] = set()
@@ -105,7 +108,7 @@ def _outline(ask: AskJson, question: str, told: Mapping[str, str], most: int, la
     for title, nodes in [*rows, (question, rest)]:
         chunk: list[str] = []
         for node in [n for n in dict.fromkeys(nodes) if n not in seen]:
-            if chunk and sum(len(told[n]) for n in [*chunk, node]) > most:
+            if chunk and _chars(told[n] for n in [*chunk, node]) > most:
                 found.append((title, chunk))
                 chunk = []
             chunk.append(node)
@@ -116,9 +119,16 @@ def _outline(ask: AskJson, question: str, told: Mapping[str, str], most: int, la
 
 
 def _one(
-    ask: AskJson, page: str, question: str, parts: Sequence[str], known: set[str], lang: str, **facts: object
+    ask: AskJson,
+    page: str,
+    question: str,
+    parts: Sequence[Part],
+    known: set[str],
+    lang: str,
+    open_: str = "",
+    **facts: object,
 ) -> str:
-    text = prompts.prompt(page, lang, question=question, findings="\n\n".join(filter(None, parts)), **facts)
+    text = prompts.prompt(page, lang, question=question, **_fenced(parts, open_), **facts)
     return str(ask(text, lambda value: answer(value, known), lang, ANSWER))
 
 
@@ -131,7 +141,7 @@ def answer(value: Any, known: set[str]) -> str:
     return text.strip()
 
 
-def _told(dag: Dag, findings: Mapping[str, str], lang: str) -> dict[str, str]:
+def _told(dag: Dag, findings: Mapping[str, str], lang: str) -> dict[str, Part]:
     """Node -> its conclusion's own words, its citations named after it; its source lines, which quote, are left out."""
     told = {}
     for node in dag.work_nodes:
@@ -139,8 +149,18 @@ def _told(dag: Dag, findings: Mapping[str, str], lang: str) -> dict[str, str]:
         body = "\n\n".join([parts.body.strip(), *parts.notes]).strip()
         if body:
             named = _ID.sub(lambda m: _named(m[1], node.id), body)  # noqa: B023 - used at once
-            told[node.id] = f"### {node.id} ({node.type.value}): {node.sub_question}\n\n{named}"
+            told[node.id] = f"### {node.id} ({node.type.value}): {node.sub_question}\n", named
     return told
+
+
+def _chars(parts: Iterable[Part]) -> int:
+    return sum(len(heading) + len(text) for heading, text in parts)
+
+
+def _fenced(parts: Sequence[Part], open_: str = "") -> dict[str, str]:
+    """What a page is told of the conclusions. open_: nodes without one, in our words."""
+    word = prompts.fence([text for _, text in parts])
+    return {"fence": word, "findings": "\n\n".join(filter(None, [prompts.material(parts, word), open_]))}
 
 
 def _named(ids: str, node: str) -> str:

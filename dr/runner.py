@@ -21,7 +21,7 @@ from dr.contract import Context, NodeType, State
 from dr.dag_file import DagFile
 from dr.errors import EXIT_FATAL, DrError, FatalError
 from dr.events import EventLog
-from dr.layout import NodeFolder, RunFolder
+from dr.layout import RunFolder
 from dr.machine import PlanMachine
 from dr.node_folder import ProcessRecord
 from dr.output import MODEL_ERROR
@@ -309,8 +309,7 @@ class Runner:
         return spent.by_all(self.folder, self.machine.steps)
 
     def count_tokens(self) -> None:
-        """What was spent before: by the first plan, and by an earlier runner's attempts; those that run are counted when
-        they end."""
+        """What the first plan and an earlier runner's attempts have spent; those that run are counted at their end."""
         running = sum(spent.by_attempt(self.folder.node(i)) for i in self.attempts.live())
         self._note_planner_tokens()
         self._tokens = self.usage().get("total_tokens", 0) - running - self._planner_tokens

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from dr import node_folder, process, watch
 from dr.contract import Context, NodeType
@@ -31,8 +32,7 @@ class _Live:
     complete_since: float | None = None
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(NamedTuple):
     """record: with end, exit code and memory filled in; what it means is not decided yet."""
 
     node_id: str

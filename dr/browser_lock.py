@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from dr import files, process
 from dr.errors import FormatError
@@ -29,8 +28,7 @@ def machine_folder() -> Path:
     return Path(tempfile.gettempdir()) / f"dr-runner-browser{user}"
 
 
-@dataclass(frozen=True)
-class Holder:
+class Holder(NamedTuple):
     """node: its folder. limit_s: seconds after which its runner, or in its place anybody, may take it for hanging."""
 
     node: str

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from dr.contract import CONCLUSION_CHARS_CJK, CONCLUSION_WORDS, MARK_LINE, PARENT_CONCLUSION_CHARS
 from dr.sentences import sentences
@@ -33,6 +34,7 @@ class Conclusion:
     notes: list[str] = field(default_factory=list)
 
 
+@lru_cache(maxsize=256)  # asked of one text by the runner, by every child, by the report
 def parse(text: str) -> Conclusion:
     """The parts of a conclusion, in whatever form it was written; never raises."""
     lines, _ = split_sources_off(text.split("\n"))
@@ -59,6 +61,7 @@ def _notes_apart(body: str) -> tuple[str, list[str]]:
     return "".join(kept).strip() if notes else body, notes
 
 
+@lru_cache(maxsize=256)
 def short_form(text: str, limit: int = PARENT_CONCLUSION_CHARS) -> str:
     """What a child node is told: at most `limit` characters of the body, whole sentences; a first sentence that is
     longer is cut at a word, with `…`."""

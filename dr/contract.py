@@ -6,7 +6,7 @@ import re
 import unicodedata
 from dataclasses import asdict, dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from dr.errors import FormatError, UsageError
 
@@ -126,8 +126,7 @@ class Context:
         return cls(**data)
 
 
-@dataclass(frozen=True)
-class Passage:
+class Passage(NamedTuple):
     """A piece of a source that a node may cite; one line of evidence.jsonl.
 
     id: "[local-1]"; kind: rag|web|code|local|mem; place: path or URL; locator: {"page"|"line"|"section": value};

@@ -9,8 +9,9 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 from dr import files
 from dr.contract import State
@@ -21,6 +22,7 @@ from dr.errors import DagError
 from dr.layout import RunFolder
 
 WRITE_EVERY = 0.2  # seconds
+WRITE_SHARE = 0.04  # of the time at most: a plan of a thousand nodes is written less often
 STANDS_STILL = 0.1  # seconds: before that, an editor may still be writing, and half a plan can be a valid one
 
 
@@ -65,8 +67,7 @@ class _Past:
         return {i: states[-1] for i, states in found if states}
 
 
-@dataclass(frozen=True)
-class Edit:
+class Edit(NamedTuple):
     """What somebody did to dag.md. edits None: the text is no valid plan, and `error` says why."""
 
     dag: Dag | None
@@ -88,7 +89,7 @@ class DagFile:
         self._marks: dict[str, State] = {}
         self._dirty = False
         self._invalid: str | None = None
-        self._written_at = float("-inf")
+        self._write_next = float("-inf")
 
     @classmethod
     def create(cls, folder: RunFolder, dag: Dag) -> DagFile:
@@ -127,8 +128,9 @@ class DagFile:
 
     def flush(self, *, force: bool = False) -> None:
         """Write what changed, if it is time. An invalid edit is left for its author to correct, until the run ends."""
-        if not self._dirty or (not force and self.clock() - self._written_at < WRITE_EVERY):
+        if not self._dirty or (not force and self.clock() < self._write_next):
             return
+        began = self.clock()
         if self._marks:
             self.dag = self.dag.with_states(self._marks)
             self._marks = {}
@@ -146,7 +148,8 @@ class DagFile:
             self._seen = text
             self._text, self._base = text, self.dag
             self._past.add(self.dag)
-        self._dirty, self._written_at = False, self.clock()
+        self._dirty, ended = False, self.clock()
+        self._write_next = began + max(WRITE_EVERY, (ended - began) / WRITE_SHARE)
 
     def close(self) -> None:
         """The last word of a run: an edit that is still invalid is kept aside, so that the marks can be written.

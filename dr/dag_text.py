@@ -33,8 +33,7 @@ class Slot(Enum):
     MARKS = "marks"  # the marks of all nodes that no NotedMarks shows; several lines
 
 
-@dataclass(frozen=True)
-class Heading:
+class Heading(NamedTuple):
     """A heading of level 1 or 2, kept as written; it begins a section."""
 
     text: str
@@ -52,8 +51,7 @@ class Mark(NamedTuple):
     label: str
 
 
-@dataclass(frozen=True)
-class NotedMarks:
+class NotedMarks(NamedTuple):
     """A line of the status section that says more than marks: its marks are kept up to date where they stand."""
 
     parts: tuple[str | Mark, ...]

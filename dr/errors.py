@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 EXIT_OK = 0
 EXIT_FAILED = 1  # run, resume, synth: no finding at all
@@ -70,8 +70,7 @@ class LockedError(DrError):
         self.pid = pid
 
 
-@dataclass(frozen=True)
-class LineError:
+class LineError(NamedTuple):
     """One fault of a text file: line number from 1, message with the line and what was expected."""
 
     line: int

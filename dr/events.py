@@ -19,12 +19,16 @@ class EventLog:
         self.path, self.clock = path, clock
         self.listeners: list[Listener] = []
         _end_cut_line(path)
+        self._lines = files.Lines(path)
 
     def log(self, type_: str, **facts: Any) -> None:
         record = {"ts": round(self.clock(), 4), "type": type_, **facts}
-        files.append_line(self.path, record)
+        self._lines.append(record)
         for listener in self.listeners:
             listener(record)
+
+    def close(self) -> None:
+        self._lines.close()
 
 
 def _end_cut_line(path: Path) -> None:

@@ -10,7 +10,6 @@ import re
 import sys
 import time
 from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any, TypeVar, cast
 
 from dr.errors import FatalError, FormatError, UsageError
 
+_BINARY = getattr(os, "O_BINARY", 0)
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT if hasattr(errno, "EDQUOT") else errno.ENOSPC}
 
 
@@ -31,41 +31,54 @@ def write_text(path: Path, text: str) -> os.stat_result:
     Returns what stat() says of the very file that was written, whoever has replaced it since.
     FatalError when the disk is full; OSError otherwise. Not for two threads writing one file at once.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with _disk_full_told(path):
-        try:
-            with open(temporary, "wb") as stream:  # noqa: PTH123 - several times a node: Path.open costs a fifth more
-                stream.write(text.encode("utf-8", errors="replace"))
-                stream.flush()
-                written = os.fstat(stream.fileno())
-            replace(temporary, path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+    target = os.fspath(path)
+    folder, name = os.path.split(target)
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}.tmp")  # noqa: PTH118 - the same
+    try:
+        written = _write(temporary, text)
+        replace(temporary, target)
+    except BaseException as error:
+        Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise _told(target, error) from error
+        raise
     return written
 
 
 def write_new(path: Path, text: str) -> None:
     """A file that nobody reads yet, without the detour of write_text: a kill may leave a part of it."""
-    with _disk_full_told(path), open(path, "wb") as stream:  # noqa: PTH123 - as above
-        stream.write(text.encode("utf-8", errors="replace"))
-
-
-@contextmanager
-def _disk_full_told(path: Path) -> Iterator[None]:
     try:
-        yield
+        _write(path, text)
     except OSError as error:
-        if error.errno in _DISK_FULL:
-            raise FatalError(f"write {path}", "the disk is full", "free some space, then resume the task") from error
-        raise
+        raise _told(path, error) from error
 
 
-def replace(source: Path, target: Path) -> None:
-    """Path.replace, patient on Windows, where a reader holding the target open refuses it for a moment."""
+def _write(path: str | Path, text: str) -> os.stat_result:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, 0o666)
+    try:
+        _write_all(handle, text.encode("utf-8", errors="replace"))
+        return os.fstat(handle)
+    finally:
+        os.close(handle)
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    """A full disk takes a part without an error; the next call then says so."""
+    while len(data) > (written := os.write(handle, data)):
+        data = data[written:]
+
+
+def _told(path: str | Path, error: OSError) -> OSError | FatalError:
+    if error.errno in _DISK_FULL:
+        return FatalError(f"write {path}", "the disk is full", "free some space, then resume the task")
+    return error
+
+
+def replace(source: str | Path, target: str | Path) -> None:
+    """os.replace, patient on Windows, where a reader holding the target open refuses it for a moment."""
     for pause in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, None):
         try:
-            source.replace(target)
+            os.replace(source, target)  # noqa: PTH105 - as above
             return
         except PermissionError:
             if sys.platform != "win32" or pause is None:
@@ -77,13 +90,13 @@ def write_json(path: Path, data: Any) -> None:
     write_text(path, json_text(data))
 
 
+_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",\n ", ": ")).encode
+
+
 def json_text(data: Any) -> str:
-    """An object with one key a line, anything else indented: readable, and for objects in C, a third of the time."""
-    if isinstance(data, dict):
-        lines = (
-            f" {json.dumps(str(k), ensure_ascii=False)}: {json.dumps(v, ensure_ascii=False)}" for k, v in data.items()
-        )
-        return "{\n" + ",\n".join(lines) + "\n}\n"
+    """An object with one key a line, anything else indented: readable, and for objects in C, a tenth of the time."""
+    if isinstance(data, dict) and data:
+        return "{\n " + _ENCODE(data)[1:-1] + "\n}\n"
     return json.dumps(data, ensure_ascii=False, indent=1) + "\n"
 
 
@@ -165,19 +178,34 @@ def record_of(record: type[_T], data: Any) -> _T:
     return record(**known)
 
 
-def append_line(path: Path, record: dict[str, Any]) -> None:
-    """One JSON line at the end of `path`, in one write, so that a kill leaves at most one cut line."""
-    data = (json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8", errors="replace")
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
-    try:
-        if os.write(handle, data) < len(data):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    except OSError as error:
-        if error.errno in _DISK_FULL:
-            raise FatalError(f"write {path}", "the disk is full", "free some space, then resume the task") from error
-        raise
-    finally:
-        os.close(handle)
+class Lines:
+    """A JSON-lines file to append to: each record in one write, so that a kill leaves at most one cut line.
+
+    The file is opened at the first record and kept open; close() when done.
+    """
+
+    _encode = json.JSONEncoder(ensure_ascii=False).encode
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._handle: int | None = None
+
+    def append(self, record: dict[str, Any]) -> None:
+        """FatalError when the disk is full; OSError otherwise."""
+        data = (self._encode(record) + "\n").encode("utf-8", errors="replace")
+        try:
+            if self._handle is None or not os.fstat(self._handle).st_nlink:  # somebody may have removed the file
+                self.close()
+                self._handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _BINARY, 0o644)
+            if os.write(self._handle, data) < len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            raise _told(self.path, error) from error
+
+    def close(self) -> None:
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            os.close(handle)
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:

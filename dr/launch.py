@@ -1,10 +1,11 @@
-"""One attempt of one node started: its folder prepared, the intent recorded, the process started and recorded."""
+"""One attempt of one node started: its folder prepared, the process started and recorded."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from dr import files, node_folder, process, subagent
 from dr.contract import Context, NodeType
@@ -16,8 +17,7 @@ from dr.subagent import Agent
 from dr.trees import end_tree
 
 
-@dataclass(frozen=True)
-class Launched:
+class Launched(NamedTuple):
     """An attempt that runs. process: our child, or the identity of one that an earlier runner started."""
 
     folder: NodeFolder
@@ -52,10 +52,9 @@ class Launcher:
         keep_work: bool = True,
     ) -> Launched:
         """DrError when the agent cannot be started at all."""
+        # On disk before the start: a kill in between leaves a process that node_folder.intent() and find() tell of.
         attempt = node_folder.prepare(folder, context, node_type, self.language, keep_work=keep_work, remark=remark)
-        # On disk before the start: a kill in between leaves a process that can be found by its command line.
         record = ProcessRecord(argv=self.argv(folder), attempt=attempt, tries=tries, start=time.time())
-        node_folder.write_record(folder, record)
         child = process.start(
             record.argv, cwd=self.root.path, env=self._environment, stdout=folder.stdout, stderr=folder.stderr
         )

@@ -1,10 +1,11 @@
-"""Every path and file name of a run, each written once. Pure: touches no disk."""
+"""Every path and file name of a run, each written once. Touches no disk, but to see which outputs a node has."""
 
 from __future__ import annotations
 
+import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 PACKAGE = Path(__file__).resolve().parent
 HOME = PACKAGE.parent  # where dr_runner.py, dr/ and sop/ lie
@@ -12,8 +13,7 @@ TASK_PREFIX = "dr_"
 OUTPUT = re.compile(r"output(\d*)\.txt\Z")
 
 
-@dataclass(frozen=True)
-class Root:
+class Root(NamedTuple):
     """The folder that holds agentmain.py and temp/."""
 
     path: Path
@@ -53,8 +53,7 @@ class Root:
         return RunFolder(self.temp / (TASK_PREFIX + task.removeprefix(TASK_PREFIX)))
 
 
-@dataclass(frozen=True)
-class RunFolder:
+class RunFolder(NamedTuple):
     """temp/dr_<task>/"""
 
     path: Path
@@ -130,8 +129,7 @@ class RunFolder:
         return NodeFolder(self.path / node_id)
 
 
-@dataclass(frozen=True)
-class SnapshotFolder:
+class SnapshotFolder(NamedTuple):
     """sources/: the text of each fetched source under its SHA-256, and under urls/ which one a URL led to."""
 
     path: Path
@@ -158,8 +156,7 @@ class SnapshotFolder:
         return self.urls / f"{key}.lock"
 
 
-@dataclass(frozen=True)
-class NodeFolder:
+class NodeFolder(NamedTuple):
     """temp/dr_<task>/<node>/"""
 
     path: Path
@@ -243,5 +240,9 @@ class NodeFolder:
 
     def outputs(self) -> list[Path]:
         """output.txt, output1.txt, … that exist, oldest round first."""
-        found = [(int(m[1] or 0), p) for p in self.path.glob("output*.txt") if (m := OUTPUT.match(p.name))]
-        return [p for _, p in sorted(found)]
+        try:
+            names = os.listdir(self.path)  # noqa: PTH208 - once or twice a node; a glob costs ten times as much
+        except OSError:
+            return []
+        found = sorted((int(m[1] or 0), name) for name in names if (m := OUTPUT.match(name)))
+        return [self.path / name for _, name in found]

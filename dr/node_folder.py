@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from string import Template
@@ -73,7 +74,7 @@ class ProcessRecord:
 
 
 def write_record(folder: NodeFolder, record: ProcessRecord) -> None:
-    files.write_json(folder.process, asdict(record))
+    files.write_json(folder.process, vars(record))
 
 
 def read_record(folder: NodeFolder) -> ProcessRecord | None:
@@ -114,19 +115,19 @@ def put_away(folder: NodeFolder) -> None:
 
 
 def _put_away(folder: NodeFolder, keep_work: bool) -> int:
-    """process.json goes first: a kill on the way leaves a node without a record, whose other files follow later."""
+    """context.json goes first, so that without process.json it always means a start (see intent()), then process.json:
+    a kill on the way leaves a node without a record. What a kill kept from moving follows at the next attempt."""
     names = set(_ATTEMPT_FILES) - (set(_WORK) if keep_work else set())
     entries = list(folder.path.iterdir())
     present = {e.name: e for e in entries if e.name in names or e.name.startswith("output")}
     done = max((int(m[1]) for e in entries if (m := _ATTEMPT.match(e.name)) and any(e.iterdir())), default=0)
-    if "process.json" in present and _came_to_nothing(folder):
-        present.pop("process.json").unlink()
+    anew = {}  # of a start that came to nothing: written again
     if "process.json" not in present:
         anew = {name: present.pop(name) for name in ("context.json", "input.txt") if name in present}
-        rest = folder.attempt(done)
-        if done and present and not any((rest / name).exists() for name in present):
-            _move({**present, **{n: e for n, e in anew.items() if not (rest / n).exists()}}, rest)
-            return done + 1
+    rest = folder.attempt(done)
+    if done and present and not any((rest / name).exists() for name in present):
+        _move({**present, **{n: e for n, e in anew.items() if not (rest / n).exists()}}, rest)
+        return done + 1
     if not present:
         return done + 1
     _move(present, folder.attempt(done + 1))
@@ -160,17 +161,23 @@ def put_round_away(folder: NodeFolder) -> tuple[int, int]:
 
 def _move(entries: dict[str, Path], target: Path) -> None:
     target.mkdir(exist_ok=True)
-    for name in sorted(entries, key=lambda n: n != "process.json"):
+    first = ("context.json", "process.json")
+    for name in sorted(entries, key=lambda n: first.index(n) if n in first else len(first)):
         shutil.move(str(entries[name]), str(target / name))
 
 
-def _came_to_nothing(folder: NodeFolder) -> bool:
-    """The record of a start that a kill prevented."""
-    try:
-        record = read_record(folder)
-    except FormatError:
-        return False
-    return record is not None and record.pid is None and record.outcome is None and not folder.stdout.exists()
+def intent(folder: NodeFolder) -> ProcessRecord | None:
+    """The attempt that was about to start, or had just started, when its runner was killed: context.json is written
+    right before a start, process.json right after it. argv is not known."""
+    if folder.process.exists() or not folder.context.exists():
+        return None
+    numbers = [int(m[1]) for e in folder.path.glob("attempt*") if (m := _ATTEMPT.match(e.name))]
+    before, tries = None, 1
+    with suppress(FormatError):
+        before = read_record(NodeFolder(folder.attempt(max(numbers, default=0))))
+    if before is not None and before.outcome in ("retry", "interrupted"):
+        tries = before.tries + (before.outcome == "retry")
+    return ProcessRecord([], max(numbers, default=0) + 1, tries=tries, start=folder.context.stat().st_mtime)
 
 
 def attempts(folder: NodeFolder) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dr.contract import CONCLUSION_MARK, MARK_LINE, ROUND_END
 from dr.transcript import ASK_USER, Said, last_said
@@ -19,8 +19,7 @@ NO_ANSWER = "no_answer"  # something was written, but no answer
 CUT_NOTE = "\n\n> *（内容已截断，完整结论见原始output.txt）*"
 
 
-@dataclass(frozen=True)
-class Extract:
+class Extract(NamedTuple):
     """verdict: one of the six above. conclusion: None unless the verdict is ok."""
 
     finished: bool

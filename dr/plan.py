@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 StepId = Any  # int or str; one plan uses one kind
 
@@ -62,8 +62,7 @@ def _ordered(ids: Iterable[StepId]) -> list[StepId]:
     return sorted(ids, key=lambda i: (isinstance(i, str), i))
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """One thing that happened; `ts` in epoch seconds."""
 
     type: str

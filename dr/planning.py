@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from dr.contract import NodeType, State
 from dr.dag import Dag, Node
 from dr.plan import Step
 
 
-@dataclass(frozen=True)
-class Deepening:
+class Deepening(NamedTuple):
     """steps: nodes to append. reason: why they are needed, or why none is; in the question's language."""
 
     steps: list[Step]

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import importlib.util
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from dr import files, run_folder
 from dr.contract import NodeType, check_name, join_sources, split_sources
 from dr.dag import Dag
 from dr.dag_file import DagFile
 from dr.errors import UsageError
+from dr.folder_readme import readme
 from dr.language import detect
 from dr.layout import Root, RunFolder
 from dr.run_folder import RunRecord
@@ -23,8 +24,7 @@ from dr.settings import Settings, apply_flags, from_record, load, to_record
 from dr.subagent import choose_agent
 
 
-@dataclass(frozen=True)
-class Prepared:
+class Prepared(NamedTuple):
     """A run folder and the settings that hold for it. why: why its plan is a single node, "" otherwise."""
 
     folder: RunFolder
@@ -235,7 +235,5 @@ def record_plan(folder: RunFolder, dag: Dag, settings: Settings, *, mind: str, w
     )
     # A folder without run.json is no run, so a kill in between leaves nothing half made.
     DagFile.create(folder, dag)
-    from dr.report_parts import readme
-
     files.write_text(folder.readme, readme(language))
     run_folder.write_record(folder, record)

@@ -1,6 +1,7 @@
 """Operating-system processes: start one, know it again later, see how it ended, signal it, find a lost one.
 
-In: argv, folder, environment, two log files. Out: Child, Identity, ExitInfo. No other module uses psutil.
+In: argv, folder, environment, two log files. Out: Child, Identity, ExitInfo. No other module uses psutil, and this one
+loads it when it is needed first: on Linux a run that nothing disturbs never needs it.
 """
 
 from __future__ import annotations
@@ -14,12 +15,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-import psutil
+from typing import Any, NamedTuple
 
 from dr.errors import DrError, FatalError, UsageError
 
@@ -30,8 +28,7 @@ SOFT = signal.SIGTERM
 HARD = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
-@dataclass(frozen=True)
-class Identity:
+class Identity(NamedTuple):
     """One process for ever: a pid alone comes round again. Made by identify(); stored with all three fields.
 
     create_time: on Linux seconds since boot, as the kernel has it (psutil's epoch time moves whenever the clock is
@@ -43,7 +40,7 @@ class Identity:
     boot: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return self._asdict()
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Identity:
@@ -51,8 +48,7 @@ class Identity:
         return cls(int(data["pid"]), float(data["create_time"]), str(data.get("boot", "")))
 
 
-@dataclass(frozen=True)
-class ExitInfo:
+class ExitInfo(NamedTuple):
     """code: exit code, -N for death by signal N, None when the process was not our child. peak_bytes: most memory held,
     None where wait4 is missing or Linux shows no more than our own peak, which every child inherits as a floor."""
 
@@ -70,8 +66,7 @@ class ExitInfo:
         return f"exit code {self.code}"
 
 
-@dataclass(frozen=True)
-class Running:
+class Running(NamedTuple):
     """A process that runs now, with its command line and working directory ("" when that may not be read)."""
 
     identity: Identity
@@ -173,8 +168,7 @@ def _start_error(tried: str, error: OSError, cwd: Path) -> DrError:
     return DrError(tried, str(error), "lower --max-parallel if processes or open files ran out, then resume the task")
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """A line of the process table. session: 0 where unknown."""
 
     identity: Identity
@@ -208,6 +202,8 @@ def _row_of_proc(pid: int) -> Row | None:
 
 
 def _row_of_psutil(pid: int) -> Row | None:
+    import psutil
+
     try:
         process = psutil.Process(pid)
         zombie = process.status() == psutil.STATUS_ZOMBIE
@@ -224,11 +220,19 @@ _row = _row_of_proc if sys.platform == "linux" else _row_of_psutil
 
 def table(*, zombies: bool = False) -> list[Row]:
     """All that run now; zombies only when asked for. FatalError when the system shows none, not even this one."""
-    try:
-        pids = psutil.pids()
-    except (IndexError, OSError) as error:
-        raise FatalError("see which processes run", "the system shows none", "mount /proc") from error
+    if not (pids := _pids()):
+        raise FatalError("see which processes run", "the system shows none", "mount /proc")
     return [row for pid in pids if (row := _row(pid)) and (zombies or not row.zombie)]
+
+
+def _pids() -> list[int]:
+    if sys.platform == "linux":
+        with suppress(OSError):
+            return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - a Path each is waste
+        return []
+    import psutil
+
+    return psutil.pids()
 
 
 def identify(pid: int) -> Identity | None:
@@ -244,6 +248,8 @@ def alive(identity: Identity) -> bool:
 
 def running() -> Iterator[Running]:
     """Every process whose command line we may read, oldest first, except ourselves."""
+    import psutil
+
     for row in sorted(table(), key=lambda r: r.identity.create_time):
         if row.identity.pid == os.getpid():
             continue
@@ -265,6 +271,8 @@ def marks() -> Iterator[tuple[Row, str]]:
 
     Those whose environment we may not read are left out.
     """
+    import psutil
+
     for row in table():
         with suppress(psutil.Error, OSError):
             mark = psutil.Process(row.identity.pid).environ().get(MARK)
@@ -303,6 +311,8 @@ def group_exists(group: int) -> bool:
 
 def has_mark(pid: int) -> bool:
     """Whether the process was started, at whatever remove, by start()."""
+    import psutil
+
     try:
         return MARK in psutil.Process(pid).environ()
     except (psutil.Error, OSError):
@@ -324,15 +334,19 @@ def has_pidfd() -> bool:
 def send(identity: Identity, number: int) -> None:
     """Signal this very process, or nobody when it is gone. On Windows every signal ends it."""
     # Gone already, or another user's: end_trees tells what is left.
-    with suppress(ProcessLookupError, PermissionError, psutil.NoSuchProcess, psutil.AccessDenied):
-        if sys.platform == "linux" and has_pidfd():
+    if sys.platform == "linux" and has_pidfd():
+        with suppress(ProcessLookupError, PermissionError):
             handle = os.pidfd_open(identity.pid)
             try:
                 if alive(identity):  # the handle holds what we looked at: no stranger can slip in between
                     signal.pidfd_send_signal(handle, number)
             finally:
                 os.close(handle)
-        elif alive(identity):
+        return
+    import psutil
+
+    with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+        if alive(identity):
             psutil.Process(identity.pid).send_signal(number)
 
 
@@ -341,6 +355,8 @@ def wait_gone(identity: Identity) -> None:
     row = _row(identity.pid)
     if row is None or row.identity != identity:
         return
+    import psutil
+
     with suppress(psutil.Error, ChildProcessError):
         if row.parent == os.getpid() and sys.platform != "win32" and hasattr(os, "waitid"):
             os.waitid(os.P_PID, identity.pid, os.WEXITED | os.WNOWAIT)

@@ -11,8 +11,8 @@ import threading
 from dr import files
 from dr.errors import FatalError
 from dr.events import EventLog
+from dr.folder_readme import say_state
 from dr.layout import RunFolder
-from dr.words import has, say
 
 FIRST_PAGE_S = 2.0  # a run that is over sooner needs no live page
 _LOOK_S = 1.0
@@ -35,18 +35,6 @@ def publish(folder: RunFolder, log: EventLog) -> None:
         return
     files.write_text(folder.report_html, html)
     files.write_text(folder.index_html, html)
-
-
-def say_state(folder: RunFolder, language: str, status: str, reason: str = "", *, partial: bool = False) -> None:
-    """README.md of the run folder: how far the run came, then what each file is."""
-    from dr.report_parts import readme
-
-    words = say(language, f"run_{status}") if has(f"run_{status}") else status
-    if partial and status == "completed":
-        words = say(language, "run_partial")
-    why = say(language, f"reason_{reason}") if reason and has(f"reason_{reason}") else reason
-    title, rest = readme(language).split("\n", 1)
-    files.write_text(folder.readme, f"{title}\n\n**{words}**" + (f" ({why})" if why else "") + f"\n{rest}")
 
 
 def keep_answer(folder: RunFolder, synth: str, answer: str) -> None:

@@ -15,6 +15,7 @@ from dr import files, report_parts
 from dr.answer import Quoted, extractive, gives
 from dr.citations import CONTRADICTED
 from dr.findings import Findings, NodeFinding, collect
+from dr.folder_readme import readme
 from dr.language import sentences
 from dr.markdown import block, inline, plain
 from dr.references import Numbering, Piece, Reference, marks, name_nodes, pieces
@@ -81,7 +82,7 @@ def write(
     folder = findings.folder
     files.write_text(folder.report, report.markdown)
     files.write_json(folder.conflicts, report.conflicts)
-    files.write_text(folder.readme, report_parts.readme(findings.language))
+    files.write_text(folder.readme, readme(findings.language))
     files.write_json(folder.result, report.result)
     return report
 

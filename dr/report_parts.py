@@ -12,7 +12,6 @@ from dr.citations import CONTRADICTED, NOT_CHECKED, SUPPORTED
 from dr.contract import State
 from dr.findings import Findings, NodeFinding
 from dr.gaps import open_terms
-from dr.layout import NodeFolder, RunFolder
 from dr.markdown import bullets, code, inline, plain, quote
 from dr.references import Reference
 from dr.words import has, say
@@ -259,35 +258,3 @@ def result(
         "usage": dict(findings.usage),
         "report": place(str(findings.folder.report), root),
     }
-
-
-def readme(lang: str) -> str:
-    """README.md of a run folder: what each file is."""
-    run, node = RunFolder(Path("run")), NodeFolder(Path("run/N1"))
-    of_run = [
-        ("report", run.report),
-        ("report_html", run.report_html),
-        ("result", run.result),
-        ("conflicts", run.conflicts),
-        ("dag", run.dag),
-        ("run", run.run),
-        ("events", run.events),
-        ("index", run.index_html),
-        ("sources", run.sources),
-    ]
-    of_node = [
-        ("conclusion", [node.conclusion]),
-        ("evidence", [node.evidence]),
-        ("context", [node.context]),
-        ("input", [node.input]),
-        ("output", [node.output, node.answer]),
-        ("logs", [node.stdout, node.stderr]),
-        ("process", [node.process]),
-        ("memory", [node.solve_memory, node.final_answer, node.usage, node.artifacts]),
-    ]
-    lines = [f"`{path.name}`: {say(lang, f'readme_{key}')}" for key, path in of_run]
-    for key, paths in of_node:
-        names = ", ".join(f"`<node>/{path.name}`" for path in paths)
-        lines.append(f"{names}: {say(lang, f'readme_{key}')}")
-    lines.append(f"`<node>/attempt<k>/`: {say(lang, 'readme_attempts')}")
-    return f"# {say(lang, 'readme_title')}\n\n{say(lang, 'readme_intro')}\n\n{bullets(lines)}\n"

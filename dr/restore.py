@@ -48,7 +48,7 @@ def restore(folder: RunFolder, dag: Dag, record: RunRecord, machine: PlanMachine
     for node in dag.work_nodes:
         step, node_files = step_of(node), folder.node(node.id)
         _sweep(node_files.path)
-        found = node_folder.read_record(node_files)
+        found = node_folder.read_record(node_files) or _intended(node_files, launcher)
         taken += node_folder.attempts(node_files)
         state = _state(node.state, found)
         if state is State.DONE and not node_files.conclusion.exists():
@@ -56,7 +56,7 @@ def restore(folder: RunFolder, dag: Dag, record: RunRecord, machine: PlanMachine
         if found is not None and state is State.RUNNING:
             running = _running(node_files, found, launcher)
             if running is None:
-                state = State.PENDING  # the intent was recorded, the process never started
+                state = State.PENDING  # it was about to start, and never did
             else:
                 live.append(running)
         elif found is not None:
@@ -119,6 +119,11 @@ def _state(mark: State, found: ProcessRecord | None) -> State:
     if found is None:
         return State.SKIPPED if mark is State.SKIPPED else State.PENDING
     return found.state
+
+
+def _intended(folder: NodeFolder, launcher: Launcher) -> ProcessRecord | None:
+    record = node_folder.intent(folder)
+    return None if record is None else replace(record, argv=launcher.argv(folder))
 
 
 def _running(folder: NodeFolder, record: ProcessRecord, launcher: Launcher) -> Launched | None:

@@ -6,8 +6,8 @@ A planner that takes long is asked in a thread: the other nodes go on, and what 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from dr import node_folder
 from dr.contract import State, fold
@@ -23,8 +23,7 @@ from dr.thinking import Thought
 from dr.words import say
 
 
-@dataclass(frozen=True)
-class Hands:
+class Hands(NamedTuple):
     """What a change of the plan does to the attempts that run. wake: end the loop's wait, from a thread."""
 
     end: Callable[[Iterable[str], str], None]

@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dr import files
@@ -53,7 +53,7 @@ class RunRecord:
 
 
 def write_record(folder: RunFolder, record: RunRecord) -> None:
-    files.write_json(folder.run, asdict(record))
+    files.write_json(folder.run, vars(record))
 
 
 def read_record(folder: RunFolder) -> RunRecord:

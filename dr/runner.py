@@ -10,7 +10,8 @@ drive ── take_edit        dag.md edited by hand -> machine
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from dr import agent_usage, node_folder, spent, watch
 from dr.attempts import Attempts, Ended
@@ -35,8 +36,7 @@ from dr.words import say
 RESERVE = 0.85  # of the time and token budgets; the rest is kept for the report
 
 
-@dataclass(frozen=True)
-class _Again:
+class _Again(NamedTuple):
     """Another attempt that waits for the end of the one before it."""
 
     tries: int
@@ -88,6 +88,7 @@ class Runner:
                 continue
             for ended in self.attempts.wait():
                 self.settle(ended)
+                self.launch_ready()  # what waited for this one need not wait for the others as well
             if self.revising.take_thought():
                 self._note_planner_tokens()
             self.check_budgets()
@@ -146,6 +147,8 @@ class Runner:
     def _how(self, node_id: str) -> _Again:
         """How a pending node starts: anew, or where an earlier runner was interrupted."""
         record = node_folder.read_record(self.folder.node(node_id))
+        if record is None and (intended := node_folder.intent(self.folder.node(node_id))) is not None:
+            return _Again(intended.tries, remark="", keep_work=True)
         if record is None or record.outcome not in ("retry", "interrupted"):
             given = node_folder.last_reply(self.folder.node(node_id)) if record is None else ""
             remark = say(self.language, "remark_reply", text=given) if given else ""

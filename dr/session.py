@@ -17,6 +17,7 @@ from dr.contract import NodeType, State
 from dr.dag_file import DagFile
 from dr.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_PARTIAL
 from dr.events import EventLog, Listener
+from dr.folder_readme import say_state
 from dr.launch import Launcher
 from dr.layout import Root, RunFolder
 from dr.machine import PlanMachine
@@ -127,7 +128,7 @@ class Session:
         self._say_notes()
 
     def drive(self, **how: Any) -> None:
-        publish.say_state(self.folder, self.run.record.language, "running")
+        say_state(self.folder, self.run.record.language, "running")
         with publish.LivePage(self.folder), _signals(self.runner):
             self.runner.drive(**how)
 
@@ -135,7 +136,7 @@ class Session:
         """End every process of the run and leave it resumable."""
         self.runner.put_back()
         self.run.change(status="interrupted", reason="interrupted", ended=time.time())
-        publish.say_state(self.folder, self.run.record.language, "interrupted")
+        say_state(self.folder, self.run.record.language, "interrupted")
         publish.last_page(self.folder)
         self.log.log("run.interrupted")
 
@@ -171,6 +172,7 @@ class Session:
         self.runner.attempts.close(leave=leave)
         self.runner.dag_file.close()
         self.run.change(runner=None)
+        self.log.close()
 
 
 @cache

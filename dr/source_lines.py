@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
+from typing import NamedTuple
 
 from dr.contract import SOURCE_LABEL
 
@@ -19,8 +20,7 @@ _BRACKETED_SECTION = rf"(?:, p\. [^,]*)?(?:, L[^,]*)?, § {_BRACKETED}"
 _ID = rf"[\[【]\s*({_ID_NAME})\s*[\]】]"
 
 
-@dataclass(frozen=True)
-class SourceLine:
+class SourceLine(NamedTuple):
     """place: URL or path. locator: any of {"page": 3 or "3-4", "line": 12, "section": "Results"}. quote: verbatim, one
     line, "" when there is none. citation_id: "[local-1]" or None."""
 

@@ -10,8 +10,8 @@ import re
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from dr.contract import ROUND_END
 from dr.errors import UsageError
@@ -33,8 +33,7 @@ _GA_TEXT = re.compile(rb"\bagent_runner_loop\b|\bGenericAgentHandler\b")
 _COMMENT_LINE = re.compile(rb"(?m)^[ \t]*#.*$")
 
 
-@dataclass(frozen=True)
-class Agent:
+class Agent(NamedTuple):
     """argv: how it is started, without arguments. knows: what its text speaks of, of CAPABILITIES. own: it is ours.
 
     transcript: it writes its own transcript to output.txt, as GA does, so its answer has to go to answer.md.

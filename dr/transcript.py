@@ -11,14 +11,14 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from dr.contract import MARK_LINE
 
 ASK_USER = "ask_user"
 
 
-@dataclass(frozen=True)
-class Said:
+class Said(NamedTuple):
     """text: the reply of the last answering turn, without tool calls and thoughts; of a text without turns, all of it.
 
     tools: names of the tools that this turn called. crashed: the transcript ends with the error that ended the round.

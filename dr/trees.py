@@ -6,8 +6,8 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from dr.process import (
     HARD,
@@ -29,29 +29,31 @@ SOFT_S = 3.0  # between the request to end and the kill
 HARD_S = 2.0  # for the kernel to remove what was killed; only a process in uninterruptible I/O takes longer
 
 
-@dataclass(frozen=True)
-class Tree:
+class Tree(NamedTuple):
     """A process, everything below it, and its process group (None: there are no groups here).
 
     reaped_by_us: the root was our child and ended a moment ago, so the group is ours although the root is gone.
+    gone: the root is known to have ended.
     """
 
     root: Identity
     group: int | None = None
     reaped_by_us: bool = False
+    gone: bool = False
 
     @classmethod
     def of(cls, process: Child | Identity, group: int | None = None) -> Tree:
         """group: where it is not the process's own, as for an agent that re-started itself: its launcher's pid."""
         ours = isinstance(process, Child)
         root = process.identity if isinstance(process, Child) else process
-        return cls(root, (group or root.pid) if sys.platform != "win32" else None, ours)
+        gone = isinstance(process, Child) and process.exit is not None
+        return cls(root, (group or root.pid) if sys.platform != "win32" else None, ours, gone)
 
     def exists(self) -> bool:
         """Whether anything may be left to end; cheap, for the usual case that nothing is."""
         if not of_this_boot(self.root):
             return False
-        return alive(self.root) or self.group is None or group_exists(self.group)
+        return (not self.gone and alive(self.root)) or self.group is None or group_exists(self.group)
 
 
 def end_trees(

@@ -14,15 +14,13 @@ import socket
 import sys
 import threading
 from collections.abc import Hashable
-from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from dr.process import Child, ExitInfo, Identity, alive, has_pidfd, wait_gone
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(NamedTuple):
     """A watched process that is gone. key: what add() was given."""
 
     key: Hashable
@@ -32,8 +30,8 @@ class Ended:
 class Backend(Protocol):
     """How this system tells that a process ended. `wake` is a socket whose readability ends a select(), too."""
 
-    def watch(self, identity: Identity) -> bool:
-        """False when it is gone already."""
+    def watch(self, identity: Identity, *, ours: bool) -> bool:
+        """False when it is gone already. ours: a child not yet reaped, so that nobody else can have its pid."""
 
     def forget(self, pid: int) -> None: ...
 
@@ -49,14 +47,14 @@ class PidfdBackend:
         self._selector.register(wake, selectors.EVENT_READ, None)
         self._handles: dict[int, int] = {}
 
-    def watch(self, identity: Identity) -> bool:
+    def watch(self, identity: Identity, *, ours: bool) -> bool:
         if sys.platform != "linux":
             raise NotImplementedError
         try:
             handle = os.pidfd_open(identity.pid)
         except ProcessLookupError:
             return False
-        if not alive(identity):  # after the open, so that no stranger can take the pid in between
+        if not ours and not alive(identity):  # after the open, so that no stranger can take the pid in between
             os.close(handle)
             return False
         self._handles[identity.pid] = handle
@@ -89,13 +87,13 @@ if sys.platform != "linux" and sys.platform != "win32":
             event = select.kevent(pid, select.KQ_FILTER_PROC, flags, select.KQ_NOTE_EXIT)
             self._queue.control([event], 0)
 
-        def watch(self, identity: Identity) -> bool:
+        def watch(self, identity: Identity, *, ours: bool) -> bool:
             try:
                 self._change(identity.pid, select.KQ_EV_ADD)
             except ProcessLookupError:
                 return False
             self._pids.add(identity.pid)
-            if alive(identity):
+            if ours or alive(identity):
                 return True
             self.forget(identity.pid)
             return False
@@ -122,7 +120,7 @@ class ThreadBackend:
         self._gone: set[int] = set()
         self._watched: dict[int, Identity] = {}
 
-    def watch(self, identity: Identity) -> bool:
+    def watch(self, identity: Identity, *, ours: bool) -> bool:
         if not alive(identity):
             return False
         self._watched[identity.pid] = identity
@@ -181,7 +179,7 @@ class Waiter:
     def add(self, key: Hashable, process: Child | Identity) -> None:
         """Watch a child of ours, reaped here when it ends, or another process; one gone already ends at once."""
         identity = process.identity if isinstance(process, Child) else process
-        if self._backend.watch(identity):
+        if self._backend.watch(identity, ours=isinstance(process, Child) and process.exit is None):
             self._watched[identity.pid] = (key, process)
         else:
             self._gone.append((key, process))

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from dr.contract import CONCLUSION_MARK, ROUND_END
 from dr.layout import OUTPUT, NodeFolder
@@ -30,8 +31,7 @@ _REASON_LINES, _REASON_CHARS = 3, 400
 _LOG_LOOKS = 20  # looks at the logs in a stall time; they only tell that it still works
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(NamedTuple):
     """All in seconds. stable_s: how long the output of an agent that knows no round end has to stand still."""
 
     node_timeout_s: float = 1800
@@ -39,8 +39,7 @@ class Limits:
     stable_s: float = 2
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """kind: finished, crashed, timeout, stalled. reason: one line, "" when finished; the output may still be bad."""
 
     kind: str
@@ -72,6 +71,7 @@ class Attempt:
     _logs: tuple[int, ...] | None = field(default=None, repr=False)
     _logs_looked: float = field(default=0.0, repr=False)
     _judged: tuple[_Seen, bool] | None = field(default=None, repr=False)
+    _end: tuple[_Seen, bytes] | None = field(default=None, repr=False)  # the last bytes of the output as it was seen
 
     def __post_init__(self) -> None:
         self._changed = self._since = self._logs_looked = self.started
@@ -167,20 +167,22 @@ def _is_complete(attempt: Attempt, seen: _Seen, now: float, limits: Limits) -> b
 
 def _judge_exit(attempt: Attempt, exited: ExitInfo) -> Outcome:
     """Rule 2: nobody writes any more, so one look is enough."""
-    path = Path(attempt._seen[0]) if attempt._seen else None
-    if path and _ended_well(attempt, path, exited):
+    if attempt._seen and _ended_well(attempt, attempt._seen, exited):
         return Outcome(FINISHED, exit_code=exited.code)
     reason = str(exited)
-    if path is None:
+    if attempt._seen is None:
         reason += ", no output"
     elif attempt.knows_round_end:
         reason += f", output without {ROUND_END}"
     return Outcome(CRASHED, _with_stderr(attempt, reason), exited.code)
 
 
-def _ended_well(attempt: Attempt, path: Path, exited: ExitInfo) -> bool:
+def _ended_well(attempt: Attempt, seen: _Seen, exited: ExitInfo) -> bool:
+    path = Path(seen[0])
     if attempt.knows_round_end:
-        return _END_ANYWHERE.search(_tail(path)) is not None
+        if attempt._end is None or attempt._end[0] != seen:
+            attempt._end = seen, _tail(path)
+        return _END_ANYWHERE.search(attempt._end[1]) is not None
     # A program that says by its exit code that all is well has answered in its own form; dr/output.py judges that.
     return _has_conclusion(path) or (exited.code == 0 and _head(path).strip() != b"")
 
@@ -233,7 +235,7 @@ def successor(
     if not attempt.may_detach or exited.code not in (0, None):
         return None
     seen = _newest(attempt)
-    done = seen is not None and _ended_well(attempt, Path(seen[0]), exited)
+    done = seen is not None and _ended_well(attempt, seen, exited)
     if done and (attempt.knows_round_end or group is None or not group_exists(group)):
         return None  # the usual case, kept free of a look at every process
     candidates = [p for p in processes() if _works_on(p.argv, p.cwd, attempt.node)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +86,7 @@ def test_source_lines_as_written_by_models(line: str, expected: list[SourceLine]
     ],
 )
 def test_canonical_source_line(source: SourceLine, line: str) -> None:
-    assert source_line(**asdict(source)) == line
+    assert source_line(**source._asdict()) == line
     assert parse(line).sources == [source]
 
 
@@ -323,11 +322,11 @@ def test_documented_conclusion() -> None:
     assert json.loads(example("json parts")) == {
         "notes": parts.notes,
         "leads": parts.leads,
-        "sources": [asdict(source) for source in parts.sources],
+        "sources": [source._asdict() for source in parts.sources],
         "short_form": short_form(text, 100),
         "reservations": reservations(text, False),
     }
-    assert [source_line(**asdict(source)) for source in parts.sources] == text.split("\n")[-3:]
+    assert [source_line(**source._asdict()) for source in parts.sources] == text.split("\n")[-3:]
 
 
 def test_documented_ways_to_write_a_source() -> None:
@@ -335,7 +334,7 @@ def test_documented_ways_to_write_a_source() -> None:
     assert len(rows) == 3
     for canonical, other in rows:
         assert parse_sources(canonical) == parse_sources(other)
-        assert [source_line(**asdict(source)) for source in parse_sources(other)] == [canonical]
+        assert [source_line(**source._asdict()) for source in parse_sources(other)] == [canonical]
 
 
 def test_documented_verdicts() -> None:

@@ -35,7 +35,9 @@ RUNNER = {
         *("dag_line", "dag_rules", "dag_text", "dag", "plan", "machine", "plan_execute", "planning"),
         *("deepening", "planner"),
     },
-    "folders": {"node_folder", "run_folder", "dag_file", "events", "collect", "agent_usage", "spent"},
+    "folders": {
+        *("node_folder", "folder_readme", "run_folder", "dag_file", "events", "collect", "agent_usage", "spent"),
+    },
     "processes": {"subagent", "watch", "launch", "attempts", "browser_lock", "agent_call"},
     "report": {
         *("cited", "references", "findings", "answer", "report_parts", "report"),

@@ -74,6 +74,7 @@ def test_put_away_killed_at_any_move_leaves_no_half_record_and_is_completed_late
             node_folder.put_away(folder)
         monkeypatch.setattr(shutil, "move", move)
         record = node_folder.read_record(folder)
+        assert node_folder.intent(folder) is None, "the old answer would be taken for that of a new attempt"
         assert record is None or folder.conclusion.exists(), f"a done node without a conclusion after {cut} moves"
         assert node_folder.prepare(folder, CONTEXT, NodeType.LOCAL, "en", keep_work=False) == 2
         assert names(folder.attempt(1)) == whole
@@ -84,10 +85,18 @@ def test_a_start_that_never_came_about_is_no_attempt(tmp_path: Path) -> None:
     folder = NodeFolder(tmp_path / "N1")
     for _ in range(2):
         assert node_folder.prepare(folder, CONTEXT, NodeType.LOCAL, "en", keep_work=True) == 1
-        node_folder.write_record(folder, ProcessRecord(["x"], 1, start=1.0))
+        intent = node_folder.intent(folder)
+        assert intent and (intent.attempt, intent.tries, intent.counts) == (1, 1, False)
     assert node_folder.attempts(folder) == 0
     folder.stdout.touch()  # it was started after all, and the runner killed before it could note the pid
     assert node_folder.prepare(folder, CONTEXT, NodeType.LOCAL, "en", keep_work=True) == 2
+
+
+def test_an_attempt_that_was_about_to_start_keeps_its_number_of_tries(tmp_path: Path) -> None:
+    folder = attempted(tmp_path, "retry")
+    node_folder.prepare(folder, CONTEXT, NodeType.LOCAL, "en", keep_work=True)
+    intent = node_folder.intent(folder)
+    assert intent and (intent.attempt, intent.tries) == (2, 2)
 
 
 @pytest.mark.parametrize(

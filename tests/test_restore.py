@@ -11,6 +11,7 @@ from lab import Lab, until, wait
 from run_lab import ANSWER, RunLab, step
 
 from dr import node_folder, process
+from dr.contract import Context, NodeType
 from dr.dag import Dag
 from dr.launch import Launcher
 from dr.layout import NodeFolder
@@ -101,7 +102,7 @@ def test_a_start_that_was_never_recorded_is_found_though_its_command_line_is_ano
     script.write_text("#!/bin/sh\nexec sleep 600\n", encoding="utf-8")
     script.chmod(0o755)
     node = lab.node(name="A")
-    node_folder.write_record(node, ProcessRecord([str(script)], 1, start=1.0))
+    node_folder.prepare(node, Context("Why?", {}, "what", "", ""), NodeType.CODE, "en", keep_work=True)
     child = lab.start_argv([str(script)], node)
     found = restored(lab, "A", agent=Agent((str(script),), frozenset()))
     assert [x.process for x in found.live] == [child.identity]
@@ -111,7 +112,7 @@ def test_a_start_that_was_never_recorded_is_found_though_its_command_line_is_ano
 
 
 def test_a_start_that_never_came_about_is_pending_and_no_attempt(lab: Lab) -> None:
-    node_folder.write_record(lab.node(name="A"), ProcessRecord(["x"], 1, start=1.0))
+    node_folder.prepare(lab.node(name="A"), Context("Why?", {}, "what", "", ""), NodeType.CODE, "en", keep_work=True)
     found = restored(lab, "A")
     assert (found.live, found.machine.states["A"].value, found.machine.steps_taken) == ([], "pending", 0)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import replace
 from pathlib import Path
 
 from dr import citations, files, retrieval
@@ -90,7 +89,7 @@ def lines_to_quote(question: str, passages: list[Passage], lang: str) -> list[tu
     if len(every) <= _ALL_LINES:
         wanted = list(range(len(every)))
     else:
-        numbered = [replace(passage, id=str(i), title="", text=piece) for i, (passage, piece) in enumerate(every)]
+        numbered = [passage._replace(id=str(i), title="", text=piece) for i, (passage, piece) in enumerate(every)]
         wanted = [int(hit.passage.id) for hit in retrieval.rank(question, numbered, _MOST_LINES)]
         wanted = wanted or list(range(len(every) - _LAST_LINES, len(every)))
     room, chosen = _QUOTED_CHARS[lang], list[int]()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -199,7 +199,7 @@ class InvestigateMemory:
 
     def cite(self, passage: Passage) -> Passage:
         """`passage` with its id; it is in evidence.jsonl before anything can cite it."""
-        cited = replace(passage, id=CitationManager().add_citation(passage.text, passage.place, passage.kind))
+        cited = passage._replace(id=CitationManager().add_citation(passage.text, passage.place, passage.kind))
         known = self.get(cited.id)
         if known is None:
             self.passages.append(cited)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import field
-from typing import NamedTuple
 
 from dr.contract import SOURCE_LABEL
 
@@ -20,7 +19,8 @@ _BRACKETED_SECTION = rf"(?:, p\. [^,]*)?(?:, L[^,]*)?, § {_BRACKETED}"
 _ID = rf"[\[【]\s*({_ID_NAME})\s*[\]】]"
 
 
-class SourceLine(NamedTuple):
+@dataclass(frozen=True)
+class SourceLine:
     """place: URL or path. locator: any of {"page": 3 or "3-4", "line": 12, "section": "Results"}. quote: verbatim, one
     line, "" when there is none. citation_id: "[local-1]" or None."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def test_source_lines_as_written_by_models(line: str, expected: list[SourceLine]
     ],
 )
 def test_canonical_source_line(source: SourceLine, line: str) -> None:
-    assert source_line(**source._asdict()) == line
+    assert source_line(**asdict(source)) == line
     assert parse(line).sources == [source]
 
 
@@ -322,11 +323,11 @@ def test_documented_conclusion() -> None:
     assert json.loads(example("json parts")) == {
         "notes": parts.notes,
         "leads": parts.leads,
-        "sources": [source._asdict() for source in parts.sources],
+        "sources": [asdict(source) for source in parts.sources],
         "short_form": short_form(text, 100),
         "reservations": reservations(text, False),
     }
-    assert [source_line(**source._asdict()) for source in parts.sources] == text.split("\n")[-3:]
+    assert [source_line(**asdict(source)) for source in parts.sources] == text.split("\n")[-3:]
 
 
 def test_documented_ways_to_write_a_source() -> None:
@@ -334,7 +335,7 @@ def test_documented_ways_to_write_a_source() -> None:
     assert len(rows) == 3
     for canonical, other in rows:
         assert parse_sources(canonical) == parse_sources(other)
-        assert [source_line(**source._asdict()) for source in parse_sources(other)] == [canonical]
+        assert [source_line(**asdict(source)) for source in parse_sources(other)] == [canonical]
 
 
 def test_documented_verdicts() -> None:
